@@ -1,0 +1,24 @@
+# Third-party libraries, static where the distribution ships archives; the README says why each is here.
+set(Boost_USE_STATIC_LIBS ON)
+set(OPENSSL_USE_STATIC_LIBS ON)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
+find_package(OpenSSL 3 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Settings every user of Boost must agree on; Asio and Beast are header-only.
+add_library(kcoral_boost INTERFACE)
+target_link_libraries(kcoral_boost INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(kcoral_boost INTERFACE BOOST_ASIO_NO_DEPRECATED
+                                                  BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+
+if(KCORAL_TESTS)
+    find_package(GTest REQUIRED)
+endif()
+if(KCORAL_BENCH)
+    find_package(benchmark REQUIRED)
+endif()
