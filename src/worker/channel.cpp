@@ -74,11 +74,13 @@ Result<std::optional<RawPacket>> receive_packet(const Fd& socket, std::vector<Fd
         size = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
     } while (size < 0 && errno == EINTR);
     if (size < 0) {
-        // A peer that was killed with packets of ours unread resets the connection: that is its end.
+        // A peer that was killed with packets of ours unread resets the connection: that is its
+        // end.
         if (errno == ECONNRESET) return std::optional<RawPacket>();
         return errno_failure("receiving on a worker channel");
     }
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header;
+         header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
         std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         for (std::size_t i = 0; i < count; ++i) {
@@ -113,7 +115,8 @@ Result<void> Channel::send(std::string_view body, std::span<const Fd* const> des
         TRY(write_all(body_file, as_bytes(body)));
         numbers.push_back(body_file.get());
     }
-    for (const Fd* descriptor : descriptors) numbers.push_back(descriptor->get());
+    for (const Fd* descriptor : descriptors)
+        numbers.push_back(descriptor->get());
     if (numbers.size() > descriptor_limit)
         return failure(ErrorCode::too_large,
                        fmt::format("a message carries at most {} descriptors", descriptor_limit));

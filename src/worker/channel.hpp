@@ -29,8 +29,8 @@ class Channel {
 
     const Fd& fd() const { return socket_; }
 
-    // Sends one packet; the descriptors stay the caller's. `closed` when the peer is gone, `busy` when
-    // a non-blocking socket has no room.
+    // Sends one packet; the descriptors stay the caller's. `closed` when the peer is gone, `busy`
+    // when a non-blocking socket has no room.
     Result<void> send(std::string_view body, std::span<const Fd* const> descriptors = {});
 
     // The next packet; nothing when the peer has closed its end. `busy` when a non-blocking socket

@@ -41,7 +41,8 @@ TEST_F(ChannelTest, DescriptorsArriveInOrderHoweverMany) {
             files.push_back(make_memory_file("f").value());
             ASSERT_TRUE(write_all(files.back(), as_bytes(std::to_string(i))));
         }
-        for (const Fd& file : files) pointers.push_back(&file);
+        for (const Fd& file : files)
+            pointers.push_back(&file);
         // Another thread is not needed: the socket's buffer holds a few packets.
         Packet packet = pass(std::string(count == 600 ? 100'000 : 10, 'b'), pointers);
         ASSERT_EQ(packet.descriptors.size(), count);

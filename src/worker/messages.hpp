@@ -30,7 +30,7 @@ struct Fork {
     Fd channel;             // descriptors 0-3: the worker's end of its channel,
     Fd stdout_pipe;         //   where its output goes (two),
     Fd stderr_pipe;
-    Fd exit_pipe;           //   and where its init writes the worker's wait status (an int) last
+    Fd exit_pipe;  //   and where its init writes the worker's wait status (an int) last
 };
 
 // From the zygote, once: the preloads are done, workers can be forked.
@@ -70,11 +70,13 @@ struct Execute {
     std::vector<Blob> blobs;
     std::vector<Fd> files;  // all descriptors
     bool host_tensors = false;
-    std::uint64_t max_result_bytes = 0;  // results beyond this are not worth making
+    std::uint64_t max_result_bytes =
+        0;  // payload bytes of all returns together: more fails the return
+    double termination_grace_seconds = 5;  // how long processes the program left may take to end
 };
 
-// From a worker: it waits for a program. The first message after the fork, and sent again after each
-// Finished when it can take another program.
+// From a worker: it waits for a program. The first message after the fork, and sent again after
+// each Finished when it can take another program.
 struct WorkerReady {};
 
 // From a worker: instruction `instruction` begins.
@@ -82,8 +84,8 @@ struct Started {
     std::uint32_t instruction = 0;
 };
 
-// From a worker: a return ran. The value is a protocol value tree without digests, its parts numbered
-// from 0 within this return and lying one after the other in the payload.
+// From a worker: a return ran. The value is a protocol value tree without digests, its parts
+// numbered from 0 within this return and lying one after the other in the payload.
 struct Returned {
     std::uint32_t instruction = 0;
     protocol::Json value;
