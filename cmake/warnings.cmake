@@ -1,7 +1,7 @@
 # The warnings our own code is held to.
 add_library(kcoral_warnings INTERFACE)
 target_compile_options(kcoral_warnings INTERFACE -Wall -Wextra -Wpedantic
-    -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual)
+    -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wno-missing-field-initializers)
 option(KCORAL_WERROR "Treat warnings as errors" ON)
 if(KCORAL_WERROR)
     target_compile_options(kcoral_warnings INTERFACE -Werror)
