@@ -138,8 +138,9 @@ Result<std::optional<Packet>> Channel::receive() {
             return failure(ErrorCode::protocol, "a worker channel brought too many descriptors");
         if (raw->flags & more_descriptors_follow) continue;
         Packet packet{std::move(raw->body), std::exchange(gathered_, {})};
-        if (raw->flags & body_in_first_descriptor)
+        if (raw->flags & body_in_first_descriptor) {
             TRY_ASSIGN(packet.body, take_body(packet.descriptors));
+        }
         return packet;
     }
 }
