@@ -91,8 +91,10 @@ Result<void> remove_tree(const std::string& path) {
     ::fchmod(top.get(), 0700);
     std::uint64_t next_number = 0;
     TRY(empty_folder(top, top, next_number, true));
-    for (bool any = true; any;)
+    bool any = true;
+    while (any) {
         TRY_ASSIGN(any, remove_folders_at_top(top, next_number));
+    }
     if (::rmdir(path.c_str()) != 0) return errno_failure("removing " + path);
     return {};
 }
