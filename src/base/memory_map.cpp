@@ -20,17 +20,20 @@ MemoryMap::~MemoryMap() {
     if (data_) ::munmap(data_, size_);
 }
 
-Result<MemoryMap> MemoryMap::read_only(const Fd& file, std::size_t size) {
-    return map(file, size, PROT_READ);
+Result<MemoryMap> MemoryMap::read_only(const Fd& file, std::size_t size, std::uint64_t offset) {
+    // Private although nobody writes: until 6.7 Linux refuses shared mappings of a sealed file, and
+    // refuses to seal a file that has one.
+    return map(file, size, offset, PROT_READ, MAP_PRIVATE);
 }
 
 Result<MemoryMap> MemoryMap::writable(const Fd& file, std::size_t size) {
-    return map(file, size, PROT_READ | PROT_WRITE);
+    return map(file, size, 0, PROT_READ | PROT_WRITE, MAP_SHARED);
 }
 
-Result<MemoryMap> MemoryMap::map(const Fd& file, std::size_t size, int protection) {
+Result<MemoryMap> MemoryMap::map(const Fd& file, std::size_t size, std::uint64_t offset,
+                                 int protection, int flags) {
     if (size == 0) return MemoryMap();
-    void* data = ::mmap(nullptr, size, protection, MAP_SHARED, file.get(), 0);
+    void* data = ::mmap(nullptr, size, protection, flags, file.get(), static_cast<off_t>(offset));
     if (data == MAP_FAILED) return errno_failure("mapping a file into memory");
     return MemoryMap(static_cast<std::byte*>(data), size);
 }

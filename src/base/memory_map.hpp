@@ -6,6 +6,7 @@
 #include "base/fd.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace kcoral {
@@ -17,8 +18,9 @@ class MemoryMap {
     MemoryMap& operator=(MemoryMap&& other) noexcept;
     ~MemoryMap();
 
-    // Maps the first `size` bytes read-only. The file must not shrink while mapped: seal it first.
-    static Result<MemoryMap> read_only(const Fd& file, std::size_t size);
+    // Maps `size` bytes read-only, from `offset` on, a multiple of the page size. The file must not
+    // shrink while mapped: seal it first.
+    static Result<MemoryMap> read_only(const Fd& file, std::size_t size, std::uint64_t offset = 0);
     // Maps the first `size` bytes for reading and writing, shared with every other mapping.
     static Result<MemoryMap> writable(const Fd& file, std::size_t size);
 
@@ -27,7 +29,8 @@ class MemoryMap {
 
   private:
     MemoryMap(std::byte* data, std::size_t size) : data_(data), size_(size) {}
-    static Result<MemoryMap> map(const Fd& file, std::size_t size, int protection);
+    static Result<MemoryMap> map(const Fd& file, std::size_t size, std::uint64_t offset,
+                                 int protection, int flags);
 
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;

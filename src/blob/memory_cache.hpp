@@ -84,14 +84,16 @@ class MemoryCache {
     const Statistics& statistics() const { return statistics_; }
 
   private:
-    void unpin(Entry& entry);
+    void came_into_use(Entry& entry);
+    void went_out_of_use(Entry& entry);
     void trim();
     bool over_budget() const;
 
     Limits limits_;
     Statistics statistics_;
     std::unordered_map<Digest, std::shared_ptr<Entry>> entries_;
-    std::list<Entry*> unpinned_;  // least recently used first
+    std::list<Entry*> unpinned_;  // of entries_: least recently used first
+    std::list<Entry*> passing_;   // in use but not kept
 };
 
 using Pin = MemoryCache::Pin;
