@@ -1,4 +1,5 @@
-// UUIDs by Boost.Uuid, seeded from the operating system.
+// UUIDs by Boost.Uuid, each of them straight from the operating system's randomness: a process
+// forked from another would repeat the numbers of a generator it inherited.
 #include "base/uuid.hpp"
 
 #include <boost/uuid/random_generator.hpp>
@@ -7,7 +8,7 @@
 namespace kcoral {
 
 std::string make_uuid() {
-    thread_local boost::uuids::random_generator_mt19937 generator;
+    thread_local boost::uuids::random_generator_pure generator;
     return boost::uuids::to_string(generator());
 }
 
