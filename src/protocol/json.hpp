@@ -45,12 +45,12 @@ class JsonObject {
     const Json* find(std::string_view name) const;
     Json* find(std::string_view name);
 
-    std::size_t size() const { return members_.size(); }
-    bool empty() const { return members_.empty(); }
-    auto begin() const { return members_.begin(); }
-    auto end() const { return members_.end(); }
-    auto begin() { return members_.begin(); }
-    auto end() { return members_.end(); }
+    std::size_t size() const;
+    bool empty() const { return size() == 0; }
+    const JsonMember* begin() const;
+    const JsonMember* end() const;
+    JsonMember* begin();
+    JsonMember* end();
 
     bool operator==(const JsonObject& other) const;
 
@@ -146,6 +146,21 @@ inline void JsonObject::add(std::string name, Json value) {
 }
 inline void JsonObject::reserve(std::size_t size) {
     members_.reserve(size);
+}
+inline std::size_t JsonObject::size() const {
+    return members_.size();
+}
+inline const JsonMember* JsonObject::begin() const {
+    return members_.data();
+}
+inline const JsonMember* JsonObject::end() const {
+    return members_.data() + members_.size();
+}
+inline JsonMember* JsonObject::begin() {
+    return members_.data();
+}
+inline JsonMember* JsonObject::end() {
+    return members_.data() + members_.size();
 }
 
 }  // namespace kcoral::protocol

@@ -75,8 +75,8 @@ class Value {
     using Node = std::variant<std::nullptr_t, bool, Integer, double, std::string, ArrayValue,
                               ObjectValue, BytesValue, TensorValue, FileValue, FolderValue>;
 
-    Value() noexcept : node_(nullptr) {}
-    Value(Node node) noexcept : node_(std::move(node)) {}
+    Value() noexcept;  // null
+    Value(Node node) noexcept;
     Value(const Value&);
     Value(Value&&) noexcept;
     Value& operator=(const Value&);
@@ -99,6 +99,8 @@ struct ValueMember {
     bool operator==(const ValueMember&) const = default;
 };
 
+inline Value::Value() noexcept : node_(nullptr) {}
+inline Value::Value(Node node) noexcept : node_(std::move(node)) {}
 inline Value::Value(const Value&) = default;
 inline Value::Value(Value&&) noexcept = default;
 inline Value& Value::operator=(const Value&) = default;
