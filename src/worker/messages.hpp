@@ -43,6 +43,8 @@ struct ZygoteReady {
     std::string python;                           // "3.11.2"
     std::map<std::string, std::string> versions;  // as /health shows them
     std::vector<Preload> preloads;
+    std::string isolation;       // of the seats, as sandbox::to_string(Isolation) says it
+    std::string why_not_better;  // why they are not isolated better; empty when they are
 };
 
 // From the zygote: the worker's init runs.
@@ -73,6 +75,9 @@ struct Execute {
     std::uint64_t max_result_bytes =
         0;  // payload bytes of all returns together: more fails the return
     double termination_grace_seconds = 5;  // how long processes the program left may take to end
+    // Another program may follow: the worker restores itself before Finished and is ready again
+    // soon after. Otherwise it exits once it has sent Finished.
+    bool reusable = false;
 };
 
 // From a worker: it waits for a program. The first message after the fork, and sent again after
@@ -90,6 +95,7 @@ struct Returned {
     std::uint32_t instruction = 0;
     protocol::Json value;
     std::optional<Fd> payload;  // descriptor 0, a memory file, when the value has parts
+    std::uint64_t value_bytes = 0;  // of the value's text, about; filled in by the receiver
 };
 
 // From a worker: the program is over.
@@ -113,6 +119,9 @@ Result<void> send(Channel& channel, const Fork& message);
 Result<void> send(Channel& channel, const Execute& message);
 Result<void> send(Channel& channel, const FromZygote& message);
 Result<void> send(Channel& channel, const FromWorker& message);
+// Sends a Returned whose value is JSON text already.
+Result<void> send_returned(Channel& channel, std::uint32_t instruction, std::string_view value,
+                           const std::optional<Fd>& payload);
 
 // Each reads one packet; `protocol` when it is none of the messages expected there.
 Result<Fork> decode_fork(Packet packet);

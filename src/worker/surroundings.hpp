@@ -1,0 +1,16 @@
+// What a program finds around it in a fresh worker: its workspace as home and working directory,
+// caches and temporary files below it, random generators of its own. Needs the GIL.
+#pragma once
+
+#include "base/error.hpp"
+#include "worker/workspace.hpp"
+
+namespace kcoral::worker {
+
+// Changes directory, makes the hidden folder for temporary files and sets the environment.
+Result<void> settle_in(const Workspace& workspace);
+
+// Forked workers would otherwise all draw the zygote's random numbers.
+void reseed_generators();
+
+}  // namespace kcoral::worker
