@@ -1,0 +1,69 @@
+// Chunked bodies by Beast's parser.
+#include "net/chunk_decoder.hpp"
+
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+
+namespace kcoral::net {
+
+namespace {
+
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+using View = boost::beast::string_view;
+
+}  // namespace
+
+class ChunkDecoder::Parser final : public http::basic_parser<true> {
+  public:
+    Parser() {
+        body_limit(boost::none);  // the reader of the body counts
+        // Beast decodes chunks only behind a head; the real one was read elsewhere.
+        constexpr std::string_view head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        error_code error;
+        put({head.data(), head.size()}, error);
+    }
+
+    ByteView data;
+
+  private:
+    std::size_t on_chunk_body_impl(std::uint64_t, View bytes, error_code&) override {
+        data = as_bytes(bytes);
+        return bytes.size();
+    }
+    void on_request_impl(http::verb, View, View, int, error_code&) override {}
+    void on_response_impl(int, View, int, error_code&) override {}
+    void on_field_impl(http::field, View, View, error_code&) override {}
+    void on_header_impl(error_code&) override {}
+    void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+    std::size_t on_body_impl(View, error_code&) override { return 0; }
+    void on_chunk_header_impl(std::uint64_t, View, error_code&) override {}
+    void on_finish_impl(error_code&) override {}
+};
+
+ChunkDecoder::ChunkDecoder() : parser_(std::make_unique<Parser>()) {}
+ChunkDecoder::~ChunkDecoder() = default;
+
+bool ChunkDecoder::finished() const {
+    return parser_->is_done();
+}
+
+Result<ChunkDecoder::Output> ChunkDecoder::decode(ByteView input) {
+    Output output;
+    // Each call of the parser handles one chunk header or the bytes behind it.
+    while (output.consumed < input.size() && !finished()) {
+        ByteView rest = input.subspan(output.consumed);
+        parser_->data = {};
+        error_code error;
+        output.consumed += parser_->put({rest.data(), rest.size()}, error);
+        if (error == http::error::need_more) return output;
+        if (error)
+            return failure(ErrorCode::bad_request,
+                           "the chunked encoding is broken: " + error.message());
+        output.data = parser_->data;
+        if (!output.data.empty()) return output;
+    }
+    return output;
+}
+
+}  // namespace kcoral::net
