@@ -10,6 +10,14 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 
+# libseccomp comes without a CMake package; the archive spares users its shared library.
+find_path(SECCOMP_INCLUDE_DIR seccomp.h REQUIRED)
+find_library(SECCOMP_LIBRARY NAMES libseccomp.a seccomp REQUIRED)
+add_library(seccomp::seccomp UNKNOWN IMPORTED)
+set_target_properties(seccomp::seccomp PROPERTIES
+    IMPORTED_LOCATION "${SECCOMP_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${SECCOMP_INCLUDE_DIR}")
+
 # Settings every user of Boost must agree on; Asio and Beast are header-only.
 add_library(kcoral_boost INTERFACE)
 target_link_libraries(kcoral_boost INTERFACE Boost::headers Threads::Threads)

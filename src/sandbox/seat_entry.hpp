@@ -1,0 +1,35 @@
+// How the init of a seat becomes confined: a list of steps, each a line, in the order that works.
+#pragma once
+
+#include "base/error.hpp"
+#include "sandbox/limits.hpp"
+#include "sandbox/seat.hpp"
+#include "sandbox/seccomp_filter.hpp"
+
+#include <optional>
+#include <string>
+
+namespace kcoral::sandbox {
+
+// All that the steps need, made by the launcher beforehand: they run while init borrows the
+// zygote's memory and must not leave anything in it.
+struct SeatEntry {
+    Isolation isolation = Isolation::sandbox;
+    std::string workspace;
+    std::string workspaces;  // the folder of all workspaces, taken out of the seat's sight
+    SeatLimits limits;
+    const Fd* cgroup = nullptr;
+    // The user the seat runs as, when that is not the zygote's. `own_counts`: otherwise, whether
+    // it gets a user namespace, so that its processes are counted alone.
+    std::optional<uid_t> user;
+    bool own_counts = false;
+    bool drop_capabilities = true;
+    std::string tmpfs_options;  // not empty: /work is a tmpfs with these, not the workspace
+    const SeccompFilter* filter = nullptr;
+};
+
+// Takes every step of the entry's isolation in the calling process, PID 1 of its namespace (or of
+// its session). A failure names the step. The process is then fit only to fork the worker.
+Result<void> enter_seat(const SeatEntry& entry);
+
+}  // namespace kcoral::sandbox
