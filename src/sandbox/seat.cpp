@@ -1,6 +1,7 @@
 // Launching a seat: what the zygote does, what init does in the zygote's borrowed memory.
 #include "sandbox/seat.hpp"
 
+#include "sandbox/borrowing_fork.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/process_scan.hpp"
 #include "sandbox/seat_entry.hpp"
@@ -31,7 +32,6 @@ struct SeatLauncher::State {
     Isolation isolation = Isolation::sandbox;
     std::string why_not_better;
     std::string workspaces;
-    Fd own_pid_namespace;
     Fd init_program;
     std::optional<SeccompFilter> filter;
     std::optional<UserRange> users;
@@ -118,7 +118,9 @@ void volunteer_for_the_oom_killer() {
     ::_exit((*launch.worker_main)());
 }
 
-[[noreturn]] void run_init(const Launch& launch) {
+// Its frame stays behind in the zygote's stack when it leaves by exec, so the address sanitizer
+// must not mark it.
+__attribute__((no_sanitize("address"))) void run_init(const Launch& launch) {
     if (auto entered = enter_seat(launch.entry); !entered)
         give_up(launch, entered.error().message.c_str(), "");
     pid_t self = ::getpid();
@@ -146,14 +148,6 @@ void volunteer_for_the_oom_killer() {
     [[maybe_unused]] auto written = ::write(init_exit_pipe, &status, sizeof status);
     ::kill(worker, SIGKILL);
     ::_exit(setup_failed);
-}
-
-// In a function of its own: after vfork the child runs on our stack, and this frame is all of it
-// that it may change.
-[[gnu::noinline]] pid_t vfork_init(const Launch& launch) {
-    pid_t pid = ::vfork();
-    if (pid == 0) run_init(launch);
-    return pid;
 }
 
 class BlockedSignals {
@@ -250,8 +244,6 @@ Result<SeatLauncher> SeatLauncher::create(bool sandboxed, const std::string& wor
     } else {
         state->drop_capabilities = false;  // the operator's own, kept without a sandbox
     }
-    state->own_pid_namespace.reset(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
-    if (!state->own_pid_namespace) return errno_failure("opening the PID namespace");
 
     SeatLauncher launcher(std::move(state));
     auto tried = try_a_seat(launcher, workspaces);
@@ -291,13 +283,11 @@ Result<Seat> SeatLauncher::launch(const SeatSpec& spec, const WorkerMain& worker
     // init starts with every signal blocked, so that none is lost before it waits for them.
     BlockedSignals blocked;
     launch.old_mask = blocked.old();
-    bool namespaced = state_->isolation != Isolation::session;
-    if (namespaced && ::unshare(CLONE_NEWPID) != 0) return errno_failure("making a PID namespace");
     if (spec.hooks.before) spec.hooks.before();
-    pid_t pid = vfork_init(launch);
+    unsigned long flags = state_->isolation == Isolation::session ? 0 : CLONE_NEWPID;
+    pid_t pid = borrowing_fork<const Launch>(flags, run_init, launch);
     int error_number = errno;
     if (spec.hooks.after_in_parent) spec.hooks.after_in_parent();
-    if (namespaced) ::setns(state_->own_pid_namespace.get(), CLONE_NEWPID);
     if (pid < 0) return Failure(system_error("forking the seat's init", error_number));
     Seat seat{pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
     if (!seat.pidfd) return errno_failure("opening the pidfd of the seat's init");
