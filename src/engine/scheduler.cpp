@@ -145,7 +145,9 @@ void Scheduler::dispatch() {
         Worker& worker = workers_.at(*key);
         worker.state = WorkerState::busy;
         worker.request = waiting_.front();
-        actions_.push_back(AssignRequest{waiting_.front(), *key});
+        unsigned limit = options_.max_requests_per_worker;
+        bool last = limit != 0 && worker.served + 1 >= limit;
+        actions_.push_back(AssignRequest{waiting_.front(), *key, last});
         waiting_.pop_front();
     }
 }

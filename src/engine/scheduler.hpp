@@ -64,6 +64,7 @@ struct RetireWorker {
 struct AssignRequest {
     RequestKey request;
     WorkerKey worker;
+    bool last;  // the worker retires after this one, whatever becomes of it
 };
 struct RejectRequest {  // the server is closing
     RequestKey request;

@@ -88,6 +88,7 @@ TEST(Scheduler, AWorkerServesItsLimitOfRequestsAndLeaves) {
         auto assigned = bench.assigned();
         ASSERT_EQ(assigned.size(), 1u);
         workers.insert(assigned[0].worker);
+        EXPECT_EQ(assigned[0].last, request == 2);
         bench.scheduler.request_ended(assigned[0].worker, std::nullopt);
         auto retired = only<RetireWorker>(bench.settle());
         ASSERT_EQ(retired.size(), request == 2 ? 1u : 0u);

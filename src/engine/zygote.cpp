@@ -3,6 +3,10 @@
 
 #include "engine/readable.hpp"
 
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <utility>
 
 namespace kcoral::engine {
@@ -98,8 +102,9 @@ Result<void> Zygote::fork(const worker::Fork& request) {
     return worker::send(state_->channel, request);
 }
 
-pid_t Zygote::pid() const {
-    return state_->process.pid();
+bool Zygote::connected() const {
+    pollfd poll{state_->channel.fd().get(), 0, 0};
+    return ::poll(&poll, 1, 0) == 0;
 }
 
 }  // namespace kcoral::engine

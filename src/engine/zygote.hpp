@@ -37,7 +37,8 @@ class Zygote {
     ~Zygote();
 
     Result<void> fork(const worker::Fork& request);
-    pid_t pid() const;
+    // Its end of the channel is open. It closes at its death, before its workers die of that.
+    bool connected() const;
 
   private:
     struct State;

@@ -1,0 +1,36 @@
+// What the routes of one running server share. Owned by serve(), used on the loop thread only.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/uuid.hpp"
+#include "blob/memory_cache.hpp"
+#include "engine/engine.hpp"
+#include "server/options.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kcoral::server {
+
+struct State {
+    explicit State(const ServerOptions& server_options)
+        : options(server_options), cache({.capacity_bytes = server_options.cache_capacity_bytes}) {}
+
+    const ServerOptions& options;
+    const std::string instance_id = make_uuid();
+    const WallTime started_at = std::chrono::system_clock::now();
+
+    boost::asio::io_context loop{1};
+    boost::asio::thread_pool pool;
+    blob::MemoryCache cache;
+    std::unique_ptr<engine::Engine> engine;
+
+    // From the zygote, once it is ready
+    std::map<std::string, std::string> versions;
+};
+
+}  // namespace kcoral::server
