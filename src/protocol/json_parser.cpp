@@ -1,14 +1,14 @@
-// The strict parser: Boost.JSON reads the grammar, the handler here builds values and adds the rules
-// that it leaves to others (members once, exact numbers, a bound on memory).
+// The strict parser: Boost.JSON reads the grammar, the handler here builds values and adds the
+// rules that it leaves to others (members once, exact numbers, a bound on memory).
 #include "base/utf8.hpp"
 #include "protocol/json.hpp"
+#include "protocol/quote.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <system_error>
 
@@ -123,8 +123,7 @@ struct Builder {
             auto nearest = to_double(digits);
             if (!nearest)
                 return stop(
-                    fmt::format("the number {} is beyond the range of a double",
-                                digits.size() <= 40 ? digits : digits.substr(0, 40)),
+                    fmt::format("the number {} is beyond the range of a double", quote(digits)),
                     ec);
             value = Json(*nearest);
         }
@@ -147,7 +146,7 @@ struct Builder {
     }
     bool on_object_end(std::size_t, json::error_code& ec) {
         if (const std::string* name = repeated_name(*open.back().container.object()))
-            return stop(fmt::format("the object that ends here has the key \"{}\" twice", *name),
+            return stop(fmt::format("the object that ends here has the key {} twice", quote(*name)),
                         ec);
         return close(ec);
     }
@@ -237,8 +236,7 @@ Result<Json> parse_json(std::string_view text, JsonLimits limits) {
     if (!error && used < text.size()) error = json::error::extra_data;
     if (!error) return std::move(parser.handler().root);
     const std::string& problem = parser.handler().problem;
-    return failure_at(text, used,
-                      problem.empty() ? explain(error, text, used, limits) : problem);
+    return failure_at(text, used, problem.empty() ? explain(error, text, used, limits) : problem);
 }
 
 }  // namespace kcoral::protocol

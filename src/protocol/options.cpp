@@ -27,11 +27,10 @@ ResolvedOptions resolve_options(const Options& options, const OptionLimits& limi
 
 Result<void> check_gpu_capacity(const Options& options, int configured_gpus) {
     if (!options.gpu_count || *options.gpu_count <= configured_gpus) return {};
-    std::string capacity =
-        configured_gpus == 0
-            ? std::string("this is a CPU server with a capacity of 0 GPUs")
-            : fmt::format("the capacity of this server is {} GPU{}", configured_gpus,
-                          configured_gpus == 1 ? "" : "s");
+    std::string capacity = configured_gpus == 0
+                               ? std::string("this is a CPU server with a capacity of 0 GPUs")
+                               : fmt::format("the capacity of this server is {} GPU{}",
+                                             configured_gpus, configured_gpus == 1 ? "" : "s");
     return failure(ErrorCode::bad_request,
                    fmt::format("options.gpu_count: {} GPU{} asked for, but {}", *options.gpu_count,
                                *options.gpu_count == 1 ? "" : "s", capacity));
