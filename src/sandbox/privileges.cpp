@@ -50,6 +50,15 @@ Result<void> map_id(const char* path, unsigned id) {
     return write_text(path, {line, static_cast<std::size_t>(size)});
 }
 
+Result<void> empty_bounding_set() {
+    for (int capability = 0;; ++capability) {
+        int there = ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
+        if (there < 0) return {};  // past the last one
+        if (there == 1 && ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
+            return errno_failure("emptying the bounding set of capabilities");
+    }
+}
+
 }  // namespace
 
 std::optional<UserRange> seat_users(std::string_view uid_map) {
@@ -59,6 +68,7 @@ std::optional<UserRange> seat_users(std::string_view uid_map) {
 }
 
 Result<void> become_user(uid_t user) {
+    TRY(empty_bounding_set());  // as the user we could not any more
     if (::syscall(SYS_setgroups, 0, nullptr) != 0) return errno_failure("leaving all groups");
     if (::syscall(SYS_setresgid, user, user, user) != 0)
         return errno_failure("becoming the seat's group");
@@ -86,9 +96,7 @@ bool counts_processes_by_namespace() {
 }
 
 Result<void> drop_capabilities() {
-    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
-        if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM)
-            return errno_failure("emptying the bounding set of capabilities");
+    TRY(empty_bounding_set());
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3]{};
     if (::syscall(SYS_capset, &header, nothing) != 0)

@@ -24,7 +24,7 @@ struct UserRange {
 // can become no other user.
 std::optional<UserRange> seat_users(std::string_view uid_map);
 
-// Becomes that user and group, with no supplementary groups.
+// Becomes that user and group, with no supplementary groups and an empty bounding set.
 Result<void> become_user(uid_t user);
 
 // Enters a new user namespace in which the caller keeps its user and group ids. Resource counts,
@@ -34,8 +34,8 @@ Result<void> enter_user_namespace();
 // Whether the kernel counts processes by user namespace (5.14 and later).
 bool counts_processes_by_namespace();
 
-// Empties every capability set, the bounding set first where that is allowed, and forbids that
-// exec(2) ever gives any back (no_new_privs).
+// Empties every capability set, the bounding set too, and forbids that exec(2) ever gives any back
+// (no_new_privs).
 Result<void> drop_capabilities();
 
 // Whether the process has CAP_SYS_ADMIN in its user namespace.

@@ -32,6 +32,7 @@ struct SeatLauncher::State {
     Isolation isolation = Isolation::sandbox;
     std::string why_not_better;
     std::string workspaces;
+    std::vector<std::string> kept_mounts;
     Fd init_program;
     std::optional<SeccompFilter> filter;
     std::optional<UserRange> users;
@@ -236,6 +237,8 @@ Result<SeatLauncher> SeatLauncher::create(bool sandboxed, const std::string& wor
         TRY_ASSIGN(std::string uid_map, read_file("/proc/self/uid_map"));
         if (::geteuid() == 0) state->users = seat_users(uid_map);
         state->own_counts = !state->users;
+        TRY_ASSIGN(std::string mountinfo, read_file("/proc/self/mountinfo"));
+        state->kept_mounts = mounts_below_workspace(mountinfo);
     } else if (!admin) {
         // A user namespace in which nothing but the seats lives lends what making theirs takes.
         auto entered = enter_user_namespace();
@@ -261,6 +264,7 @@ Result<Seat> SeatLauncher::launch(const SeatSpec& spec, const WorkerMain& worker
     launch.entry.isolation = state_->isolation;
     launch.entry.workspace = spec.workspace;
     launch.entry.workspaces = state_->workspaces;
+    launch.entry.kept_mounts = state_->kept_mounts;
     launch.entry.limits = spec.limits;
     launch.entry.cgroup = spec.cgroup;
     launch.entry.own_counts = state_->own_counts;

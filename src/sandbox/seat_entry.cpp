@@ -2,8 +2,11 @@
 #include "sandbox/seat_entry.hpp"
 
 #include "base/fd.hpp"
+#include "sandbox/paths.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/workspace_layout.hpp"
+
+#include <climits>
 
 #include <fcntl.h>
 #include <net/if.h>
@@ -13,9 +16,13 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <sstream>
 
 namespace kcoral::sandbox {
 namespace {
@@ -57,9 +64,10 @@ Result<void> stop_propagation() {
 Result<void> give_folders(const char* workspace, const SeatEntry& entry) {
     Fd folder(::open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder) return errno_failure("opening the workspace");
+    TRY(make_private_folders(folder, entry.user));
     if (entry.user && ::fchown(folder.get(), *entry.user, *entry.user) != 0)
         return errno_failure("giving the workspace to the seat's user");
-    return make_private_folders(folder, entry.user);
+    return {};
 }
 
 Result<void> mount_workspace(const SeatEntry& entry) {
@@ -71,6 +79,40 @@ Result<void> mount_workspace(const SeatEntry& entry) {
         return errno_failure("mounting the workspace on /work");
     }
     return give_folders(work, entry);
+}
+
+// Folders on the way to a kept mount point; the last one is a file where the mount is one.
+Result<void> make_mount_point(const std::string& path, const Fd& mount) {
+    char partial[PATH_MAX];
+    if (path.size() >= sizeof partial) return failure(ErrorCode::internal, "too long a path");
+    for (std::size_t end = sandbox_workspace.size() + 1; end != path.npos;) {
+        end = path.find('/', end);
+        std::size_t length = std::min(end, path.size());
+        std::memcpy(partial, path.data(), length);
+        partial[length] = '\0';
+        if (end != path.npos) ++end;
+        struct stat status;
+        if (end == path.npos && ::fstat(mount.get(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+            Fd(::open(partial, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+            return {};
+        }
+        if (::mkdir(partial, 0755) != 0 && errno != EEXIST) return errno_failure(path);
+    }
+    return {};
+}
+
+// Part of the Python environment, or a path the operator shows, may lie below /work or /tmp on the
+// host. It is picked up before the workspace covers it, and put back on top.
+Result<void> mount_workspace_below(const SeatEntry& entry, std::size_t index) {
+    if (index == entry.kept_mounts.size()) return mount_workspace(entry);
+    const std::string& path = entry.kept_mounts[index];
+    Fd mount(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    if (!mount) return errno_failure("keeping " + path);
+    TRY(mount_workspace_below(entry, index + 1));
+    TRY(make_mount_point(path, mount));
+    if (::move_mount(mount.get(), "", AT_FDCWD, path.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return errno_failure("keeping " + path);
+    return {};
 }
 
 Result<void> hide_other_workspaces(const SeatEntry& entry) {
@@ -110,7 +152,7 @@ Result<void> adopt_orphans() {
 Result<void> enter_sandbox(const SeatEntry& entry) {
     TRY(enter_namespaces(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET));
     TRY(raise_loopback());
-    TRY(mount_workspace(entry));
+    TRY(mount_workspace_below(entry, 0));
     TRY(hide_other_workspaces(entry));
     TRY(mount_proc());
     TRY(change_directory(sandbox_workspace.data()));
@@ -141,7 +183,34 @@ Result<void> enter_session(const SeatEntry& entry) {
     return {};
 }
 
+// mountinfo writes blanks and backslashes as \ooo.
+std::string unescape(std::string_view text) {
+    std::string plain;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\\' && i + 3 < text.size()) {
+            plain += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 3)), nullptr, 8));
+            i += 3;
+        } else {
+            plain += text[i];
+        }
+    }
+    return plain;
+}
+
 }  // namespace
+
+std::vector<std::string> mounts_below_workspace(std::string_view mountinfo) {
+    std::vector<std::string> mounts;
+    std::istringstream lines{std::string(mountinfo)};
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string word, point;  // the fifth
+        words >> word >> word >> word >> word >> point;
+        if (point != sandbox_workspace && lies_in(point, sandbox_workspace))
+            mounts.push_back(unescape(point));
+    }
+    return mounts;
+}
 
 Result<void> enter_seat(const SeatEntry& entry) {
     if (entry.cgroup) TRY(enter_cgroup(*entry.cgroup));

@@ -8,6 +8,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace kcoral::sandbox {
 
@@ -17,6 +19,8 @@ struct SeatEntry {
     Isolation isolation = Isolation::sandbox;
     std::string workspace;
     std::string workspaces;  // the folder of all workspaces, taken out of the seat's sight
+    // Mount points below /work that must stay in sight over the workspace.
+    std::vector<std::string> kept_mounts;
     SeatLimits limits;
     const Fd* cgroup = nullptr;
     // The user the seat runs as, when that is not the zygote's. `own_counts`: otherwise, whether
@@ -27,6 +31,9 @@ struct SeatEntry {
     std::string tmpfs_options;  // not empty: /work is a tmpfs with these, not the workspace
     const SeccompFilter* filter = nullptr;
 };
+
+// The mount points below /work in `mountinfo` (as in /proc/self/mountinfo).
+std::vector<std::string> mounts_below_workspace(std::string_view mountinfo);
 
 // Takes every step of the entry's isolation in the calling process, PID 1 of its namespace (or of
 // its session). A failure names the step. The process is then fit only to fork the worker.
