@@ -53,34 +53,41 @@ class MultipartReader {
 
   private:
     enum class State {
-        preamble,  // before the first delimiter
-        header,    // lines of a part's head
-        data,      // a part's bytes
-        epilogue,  // after the closing delimiter
+        preamble,  // before the first delimiter line
+        header,    // in the lines of a part's head
+        data,      // in a part's bytes
+        epilogue,  // after the closing delimiter line
     };
 
-    std::size_t feed_body(std::string_view input, Result<void>& outcome);
-    std::size_t feed_header(std::string_view input, Result<void>& outcome);
-    std::size_t scan(std::string_view input, Result<void>& outcome);
-    Result<void> give(std::string_view data);
-    Result<void> give_back();
-    Result<void> delimiter_found();
-    void expect_line_start();
+    // Each takes some of the input, at least one byte or a step to another state, and says how
+    // much.
+    Result<std::size_t> read_header(std::string_view input);
+    Result<std::size_t> scan(std::string_view input);
+    Result<std::size_t> match_delimiter(std::string_view input);
+    Result<std::size_t> match_line_end(std::string_view input);
 
-    MultipartLimits limits_;
+    void hold(std::size_t from, std::size_t to);
+    Result<void> let_go();
+    Result<void> give(std::string_view data);
+    Result<void> delimiter_found();
+
+    const MultipartLimits limits_;
     MultipartSink& sink_;
-    std::string delimiter_;  // "\r\n--boundary"
+    const std::string delimiter_;  // "\r\n--boundary"
 
     State state_ = State::preamble;
     std::size_t parts_ = 0;
-    std::string header_;    // lines so far, each ended by LF
-    bool bare_lf_ = false;  // this part ends in LF, not CRLF
+    std::string header_;            // complete lines and the beginning of one, each ended by LF
+    std::size_t line_begin_ = 0;    // of the last line, in header_
+    std::size_t header_bytes_ = 0;  // as received
+    bool bare_lf_ = false;          // the lines of this part end in LF alone
 
-    // The delimiter line being matched: how much of delimiter_ was seen, from which of its bytes
-    // on that is data if the match fails, and what followed it.
-    std::size_t matched_ = 0;
-    std::size_t held_from_ = 0;
-    std::string tail_;
+    // What may turn out to be a delimiter line: delimiter_[held_from_, matched_), then line_end_.
+    // Nothing is held while matched_ is 0. The body and each part's data begin as if a line had
+    // just ended: with the delimiter's line end matched, but not held.
+    std::size_t matched_ = 2;
+    std::size_t held_from_ = 2;
+    std::string line_end_;
 };
 
 // The boundary of a request's or response's Content-Type, which must be multipart/form-data.

@@ -15,7 +15,7 @@
 namespace kcoral::protocol {
 
 struct OutgoingPart {
-    std::string name;
+    std::string name;  // as in the contract: nothing in it needs quoting
     std::string content_type;
     std::uint64_t size = 0;  // of the payload
 };

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 
 namespace kcoral::protocol {
 
@@ -53,7 +53,7 @@ class RequestReader : private MultipartSink {
     const std::size_t max_program_bytes_;
     BlobSink& sink_;
     std::optional<std::string> program_;
-    std::unordered_set<Digest> blobs_;
+    std::set<Digest> blobs_;
     bool in_program_ = false;
     MultipartReader reader_;
 };

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@
 namespace kcoral::protocol {
 
 struct ResponseLimits {
-    MultipartLimits multipart;
+    // However many parts there are, the document must have named each.
+    MultipartLimits multipart{.max_parts = std::numeric_limits<std::size_t>::max()};
     std::size_t max_document_bytes = std::size_t{256} << 20;
 };
 
@@ -51,11 +53,6 @@ class ResponseReader : private MultipartSink {
     Result<Response> finish();
 
   private:
-    struct Expected {
-        Part* part;       // within response_
-        bool size_known;  // before the bytes are there
-    };
-
     ResponseReader(int http_status, PartSink& sink, ResponseLimits limits);
 
     Result<void> part_begin(const PartHead& head) override;
@@ -71,8 +68,8 @@ class ResponseReader : private MultipartSink {
 
     std::string document_;
     std::optional<Response> response_;  // once the document is complete
-    std::vector<Expected> expected_;
-    std::size_t parts_begun_ = 0;
+    std::vector<Part*> parts_;          // within response_, in order
+    std::uint32_t parts_done_ = 0;
     std::uint64_t received_ = 0;  // bytes of the current part
     Sha256 hasher_;
 };

@@ -29,8 +29,10 @@ inline constexpr std::size_t max_value_json_depth = 2 * max_value_depth + 16;
 
 // The bytes of a binary node. Parts are numbered from 0, depth first.
 struct Part {
+    static constexpr std::uint64_t unknown_size = static_cast<std::uint64_t>(-1);
+
     std::uint32_t index = 0;
-    // A client knows the size of `bytes` only once the part is there: 0 until then.
+    // A client learns the size of `bytes` only from the part itself: unknown_size until then.
     std::uint64_t size = 0;
     Digest digest;  // unset on the way from a worker
 
