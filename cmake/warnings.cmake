@@ -9,6 +9,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 sees dangling and maybe-uninitialised values in code the optimiser itself made.
     target_compile_options(kcoral_warnings INTERFACE -Wshadow=local -Wno-maybe-uninitialized
+                                                     -Wno-mismatched-new-delete
                                                      -Wno-restrict)
 else()
     target_compile_options(kcoral_warnings INTERFACE -Wshadow)

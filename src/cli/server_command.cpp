@@ -87,10 +87,8 @@ void add_options(CLI::App& app, ServerOptions& o) {
            "How long a request's header may take to arrive");
     option(app, "--idle-timeout-seconds", o.idle_timeout_seconds,
            "How long a connection may stay open between requests");
-    option(app, "--body-timeout-seconds", o.body_timeout_seconds,
-           "How long a request's body may pause");
-    option(app, "--write-timeout-seconds", o.write_timeout_seconds,
-           "How long a client may pause in taking a response");
+    option(app, "--progress-timeout-seconds", o.progress_timeout_seconds,
+           "How long a client may pause while it sends a body or takes an answer");
 
     option(app, "--max-request-bytes", o.max_request_bytes, "Largest request body");
     option(app, "--max-response-bytes", o.max_response_bytes, "Largest sum of a program's results");
@@ -100,9 +98,19 @@ void add_options(CLI::App& app, ServerOptions& o) {
            "The largest such limit; larger ones are cut to it");
     option(app, "--cache-capacity-bytes", o.cache_capacity_bytes,
            "Memory for uploads kept for later requests; 0 keeps none");
+    option(app, "--disk-cache-dir", o.disk_cache_dir,
+           "Where uploaded files are kept for later requests; empty keeps none");
+    option(app, "--disk-cache-capacity-mbytes", o.disk_cache_capacity_mbytes,
+           "Space for them, in MiB; 0 keeps none");
+    option(app, "--max-inflight-upload-bytes", o.max_inflight_upload_bytes,
+           "Bytes of uploads that may be on their way at once; further requests are read later")
+        ->check(CLI::Range(std::uint64_t(1), ~std::uint64_t(0)));
     option(app, "--max-header-bytes", o.max_header_bytes, "Largest request header")
         ->check(CLI::Range(std::uint64_t(1024), std::uint64_t(1) << 30));
 
+    option(app, "--pool-threads", o.pool_threads,
+           "Threads for hashing and disk work; 0: one a core")
+        ->check(CLI::Range(0u, 1024u));
     option(app, "--max-connections", o.max_connections, "Connections open at a time")
         ->check(CLI::Range(std::uint64_t(1), std::uint64_t(1'000'000)));
     option(app, "--max-queued-requests", o.max_queued_requests,

@@ -9,13 +9,12 @@ class Packer {
     explicit Packer(worker::Execute& program) : program_(program) {}
 
     Result<void> add(const Supply& supply) {
-        if (auto* pin = std::get_if<blob::Pin>(&supply.bytes)) {
-            const blob::Blob& blob = **pin;
-            return blob.file() ? add_file(supply.digest, *blob.file(), blob.size())
-                               : add_small(supply.digest, blob.view());
-        }
-        const auto& cached = *std::get<std::shared_ptr<const blob::CachedFile>>(supply.bytes);
-        return add_file(supply.digest, cached.file, cached.size);
+        if (auto* cached = std::get_if<std::shared_ptr<const blob::CachedFile>>(&supply.bytes))
+            return add_file(supply.digest, (*cached)->file, (*cached)->size);
+        auto* pin = std::get_if<blob::Pin>(&supply.bytes);
+        const blob::Blob& blob = pin ? **pin : *std::get<blob::BlobPtr>(supply.bytes);
+        return blob.file() ? add_file(supply.digest, *blob.file(), blob.size())
+                           : add_small(supply.digest, blob.view());
     }
 
     Result<void> finish() {

@@ -16,8 +16,8 @@ namespace kcoral::engine {
 // One upload's bytes, held for as long as the request lives.
 struct Supply {
     Digest digest;
-    // From memory (cached, or just passing), or from the disk cache.
-    std::variant<blob::Pin, std::shared_ptr<const blob::CachedFile>> bytes;
+    // Pinned in the memory cache, just passing through, or in the disk cache.
+    std::variant<blob::Pin, blob::BlobPtr, std::shared_ptr<const blob::CachedFile>> bytes;
 };
 
 // Fills in `blobs` and `files`: large blobs and cached files as their own descriptors, all small

@@ -365,7 +365,7 @@ void EngineImplementation::on_finished(WorkerKey, Sitting& sitting, worker::Fini
         return;
     }
     worker::Finished::Failure& failure = *message.error;
-    std::size_t last = run->submission.program.instructions.size() - 1;
+    std::size_t last = run->submission.program->instructions.size() - 1;
     end(*run, Ending::failed, "", retire,
         ProgramFailure{failure.kind, std::move(failure.message),
                        std::min<std::size_t>(failure.instruction, last),

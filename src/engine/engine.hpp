@@ -43,8 +43,8 @@ struct EngineOptions {
 struct Submission {
     std::string request_id;
     std::string program_text;
-    protocol::Program program;     // the same, parsed
-    std::vector<Supply> supplies;  // one for each digest the program names
+    std::shared_ptr<const protocol::Program> program;  // the same, parsed
+    std::vector<Supply> supplies;                      // one for each digest the program names
     std::chrono::steady_clock::duration budget{};
     std::uint64_t output_limit_bytes = 0;
 };

@@ -57,21 +57,22 @@ Result<void> check_payload(const std::optional<Fd>& payload,
 
 }  // namespace
 
-std::shared_ptr<ResultCollector> ResultCollector::create(boost::asio::io_context& loop,
-                                                         boost::asio::thread_pool& pool,
-                                                         const protocol::Program& program,
-                                                         std::uint64_t limit) {
-    return std::shared_ptr<ResultCollector>(new ResultCollector(loop, pool, program, limit));
+std::shared_ptr<ResultCollector> ResultCollector::create(
+    boost::asio::io_context& loop, boost::asio::thread_pool& pool,
+    std::shared_ptr<const protocol::Program> program, std::uint64_t limit) {
+    return std::shared_ptr<ResultCollector>(
+        new ResultCollector(loop, pool, std::move(program), limit));
 }
 
 ResultCollector::ResultCollector(boost::asio::io_context& loop, boost::asio::thread_pool& pool,
-                                 const protocol::Program& program, std::uint64_t limit)
-    : loop_(loop), pool_(pool), program_(program), limit_(limit) {}
+                                 std::shared_ptr<const protocol::Program> program,
+                                 std::uint64_t limit)
+    : loop_(loop), pool_(pool), program_(std::move(program)), limit_(limit) {}
 
 Result<void> ResultCollector::add(worker::Returned returned) {
-    if (returned.instruction >= program_.instructions.size())
+    if (returned.instruction >= program_->instructions.size())
         return broken("a return came for an instruction the program does not have");
-    const std::string* key = protocol::return_key(program_.instructions[returned.instruction]);
+    const std::string* key = protocol::return_key(program_->instructions[returned.instruction]);
     if (!key) return broken("a return came for an instruction that is none");
     if (last_instruction_ && returned.instruction <= *last_instruction_)
         return broken("a return came twice or out of order");

@@ -24,10 +24,10 @@ namespace kcoral::engine {
 
 class ResultCollector : public std::enable_shared_from_this<ResultCollector> {
   public:
-    // `limit` in bytes of payloads and value trees together. The program must live until settled.
+    // `limit` in bytes of payloads and value trees together.
     static std::shared_ptr<ResultCollector> create(boost::asio::io_context& loop,
                                                    boost::asio::thread_pool& pool,
-                                                   const protocol::Program& program,
+                                                   std::shared_ptr<const protocol::Program> program,
                                                    std::uint64_t limit);
 
     // `too_large` past the limit, `protocol` for anything the contract of the channel forbids.
@@ -41,13 +41,13 @@ class ResultCollector : public std::enable_shared_from_this<ResultCollector> {
 
   private:
     ResultCollector(boost::asio::io_context& loop, boost::asio::thread_pool& pool,
-                    const protocol::Program& program, std::uint64_t limit);
+                    std::shared_ptr<const protocol::Program> program, std::uint64_t limit);
     void hash(std::size_t result);
     void hashed(std::size_t result, Result<std::vector<Digest>> digests);
 
     boost::asio::io_context& loop_;
     boost::asio::thread_pool& pool_;
-    const protocol::Program& program_;
+    const std::shared_ptr<const protocol::Program> program_;
     const std::uint64_t limit_;
     std::uint64_t bytes_ = 0;
     std::optional<std::uint32_t> last_instruction_;

@@ -139,9 +139,8 @@ unsigned status_of(const error_code& error, std::string_view head) {
     if (error != http::error::bad_version) return 400;
     // A well-formed version that is not ours, or no version at all?
     std::string_view line = head.substr(0, head.find("\r\n"));
-    auto space = line.rfind(' ');
-    if (space == std::string_view::npos) return 400;
-    std::string_view version = line.substr(space + 1);
+    if (std::ranges::count(line, ' ') != 2) return 400;
+    std::string_view version = line.substr(line.rfind(' ') + 1);
     bool well_formed = version.size() == 8 && version.starts_with("HTTP/") && version[6] == '.';
     return well_formed ? 505 : 400;
 }

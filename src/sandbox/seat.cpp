@@ -1,6 +1,7 @@
 // Launching a seat: what the zygote does, what init does in the zygote's borrowed memory.
 #include "sandbox/seat.hpp"
 
+#include "base/remove_tree.hpp"
 #include "sandbox/borrowing_fork.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/process_scan.hpp"
@@ -185,8 +186,7 @@ Result<void> try_a_seat(const SeatLauncher& launcher, const std::string& workspa
     auto seat = launcher.launch(spec, [] { return 0; });
     if (seat) ::waitpid(seat->init_pid, nullptr, 0);
     exit.second.reset();
-    for (const char* folder : {"/.kcoral/tmp", "/.kcoral/shm", "/.kcoral/cache", "/.kcoral", ""})
-        ::rmdir((workspace + folder).c_str());
+    TRY(remove_tree(workspace));
     if (!seat) return Failure(std::move(seat).error());
     int status = 0;
     if (::read(exit.first.get(), &status, sizeof status) != sizeof status)

@@ -1,5 +1,5 @@
-// ConsoleObserver: the engine's events as lines on the console, and the one line that says the pool of
-// workers is ready.
+// ConsoleObserver: the engine's events as lines on the console, and the one line that says the pool
+// of workers is ready.
 #pragma once
 
 #include "engine/events.hpp"

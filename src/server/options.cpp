@@ -22,8 +22,7 @@ Result<void> check(const ServerOptions& options) {
              PositiveSeconds{"--max-timeout-seconds", options.max_timeout_seconds},
              PositiveSeconds{"--header-timeout-seconds", options.header_timeout_seconds},
              PositiveSeconds{"--idle-timeout-seconds", options.idle_timeout_seconds},
-             PositiveSeconds{"--body-timeout-seconds", options.body_timeout_seconds},
-             PositiveSeconds{"--write-timeout-seconds", options.write_timeout_seconds},
+             PositiveSeconds{"--progress-timeout-seconds", options.progress_timeout_seconds},
          })
         if (!std::isfinite(seconds.value) || seconds.value <= 0)
             return failure(ErrorCode::bad_request,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "blob/disk_cache.hpp"
 
 #include <cstdint>
 #include <string>
@@ -30,6 +31,7 @@ struct ServerOptions {
     Sandbox sandbox = Sandbox::bubblewrap;
     std::vector<std::string> sandbox_readonly_paths;
     std::string workspace_dir;  // empty: a folder below the system's temporary one
+    std::string disk_cache_dir = blob::DiskCache::default_directory();  // empty: no disk cache
     OnDisconnect on_disconnect = OnDisconnect::cancel;
 
     // Times, in seconds
@@ -37,10 +39,9 @@ struct ServerOptions {
     double default_timeout_seconds = 300;
     double max_timeout_seconds = 900;
     double worker_termination_grace_seconds = 5;
-    double header_timeout_seconds = 30;
-    double idle_timeout_seconds = 120;
-    double body_timeout_seconds = 60;    // a request body without progress
-    double write_timeout_seconds = 120;  // a response without progress
+    double header_timeout_seconds = 20;
+    double idle_timeout_seconds = 75;
+    double progress_timeout_seconds = 30;  // a body or an answer on its way, without progress
 
     // Sizes, in bytes
     std::uint64_t max_request_bytes = 256 << 20;
@@ -49,8 +50,11 @@ struct ServerOptions {
     std::uint64_t max_output_limit_bytes = 16 << 20;
     std::uint64_t cache_capacity_bytes = std::uint64_t(16) << 30;
     std::uint64_t max_header_bytes = 32 << 10;
+    std::uint64_t max_inflight_upload_bytes = std::uint64_t(4) << 30;
+    std::uint64_t disk_cache_capacity_mbytes = 16384;  // 0: no disk cache
 
     // Counts
+    unsigned pool_threads = 0;  // for hashing and disk work; 0: one a core
     std::uint64_t max_connections = 10'000;
     std::uint64_t max_queued_requests = 10'000;
     std::uint64_t max_instructions = 10'000;

@@ -1,9 +1,12 @@
-// What the routes of one running server share. Owned by serve(), used on the loop thread only.
+// State: what the routes of one running server share. Owned by serve(), used on the loop thread
+// only.
 #pragma once
 
 #include "base/clock.hpp"
 #include "base/uuid.hpp"
+#include "blob/disk_cache.hpp"
 #include "blob/memory_cache.hpp"
+#include "blob/upload_budget.hpp"
 #include "engine/engine.hpp"
 #include "server/options.hpp"
 
@@ -17,8 +20,7 @@
 namespace kcoral::server {
 
 struct State {
-    explicit State(const ServerOptions& server_options)
-        : options(server_options), cache({.capacity_bytes = server_options.cache_capacity_bytes}) {}
+    explicit State(const ServerOptions& server_options);
 
     const ServerOptions& options;
     const std::string instance_id = make_uuid();
@@ -27,10 +29,11 @@ struct State {
     boost::asio::io_context loop{1};
     boost::asio::thread_pool pool;
     blob::MemoryCache cache;
+    blob::DiskCache disk_cache;
+    blob::UploadBudget uploads;
     std::unique_ptr<engine::Engine> engine;
 
-    // From the zygote, once it is ready
-    std::map<std::string, std::string> versions;
+    std::map<std::string, std::string> versions;  // of the workers' components, once they are known
 };
 
 }  // namespace kcoral::server
