@@ -5,6 +5,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <sys/socket.h>
+
 #include <utility>
 
 namespace kcoral::net {
@@ -98,6 +100,11 @@ asio::awaitable<void> Connection::linger(SteadyTime deadline) {
         auto ready = co_await wait(step->kind, deadline);
         if (!ready) break;
     }
+}
+
+void Connection::give_up() {
+    ::linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 void Connection::abort() {

@@ -53,6 +53,10 @@ class Connection {
     // or the deadline passes. Closing without this can destroy an answer that is on its way.
     boost::asio::awaitable<void> linger(SteadyTime deadline);
 
+    // Makes closing a reset, which drops what the peer has not taken yet: for a message that cannot
+    // be finished.
+    void give_up();
+
     // Ends waits of now and later.
     void abort();
     bool aborted() const { return aborted_; }

@@ -74,6 +74,7 @@ TEST(SlowClient, IsAnswered408WithinTheHead) {
 TEST(SlowClient, IsNotSavedByAByteNowAndThen) {
     ServerOptions options;
     options.head_timeout = milliseconds(100);
+    options.linger_timeout = milliseconds(20);
     TestServer server(options);
     RawClient client(server.port());
     std::string head = make_head("GET", "/hello", {"X: " + std::string(5000, 'x')});
@@ -102,6 +103,7 @@ TEST(SlowClient, MustMakeRealProgressInItsBody) {
     ServerOptions options;
     options.progress_timeout = milliseconds(200);
     options.min_progress_bytes = 1000;
+    options.linger_timeout = milliseconds(20);
     TestServer server(options);
     RawClient dribbling(server.port());
     dribbling.send(make_head("POST", "/count", {"Content-Length: 100000"}));

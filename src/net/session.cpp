@@ -146,7 +146,10 @@ asio::awaitable<Session::Next> Session::serve_one() {
     disconnect_.reset();
     bool keep = can_be_kept(*head, response);
     auto sent = co_await send_response(&*head, response, keep);
-    if (!sent) co_return Next::close;
+    if (!sent) {
+        connection_.give_up();
+        co_return Next::close;
+    }
     if (keep) keep = co_await drain();
     if (!keep) {
         // Whoever asked for the close will send nothing more that a close could collide with.
