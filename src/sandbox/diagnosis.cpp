@@ -9,8 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
-#include <span>
+#include <vector>
 
 namespace kcoral::sandbox {
 namespace {
@@ -24,21 +23,20 @@ struct Known {
     // The cause holds when this setting is on (null: whatever the settings) ...
     bool HostFacts::* fact;
     // ... and one of these was said (none: whatever was said).
-    std::initializer_list<std::string_view> words;
+    std::vector<std::string_view> words;
     const char* cause;
     const char* remedy;
 };
 
-constexpr std::initializer_list<std::string_view> refused_namespace = {
-    "No permissions to create",
-    "Creating new namespace failed",
-    "setting up uid map",
-    "RTM_NEWADDR",
-    "making the seat's namespaces",
-    "making a user namespace",
-    "raising the loopback interface"};
+const std::vector<std::string_view> refused_namespace = {"No permissions to create",
+                                                         "Creating new namespace failed",
+                                                         "setting up uid map",
+                                                         "RTM_NEWADDR",
+                                                         "making the seat's namespaces",
+                                                         "making a user namespace",
+                                                         "raising the loopback interface"};
 
-constexpr std::initializer_list<std::string_view> refused_proc = {"mount proc", "mounting /proc"};
+const std::vector<std::string_view> refused_proc = {"mount proc", "mounting /proc"};
 
 const Known known[] = {
     {nullptr,
@@ -85,7 +83,7 @@ const Known known[] = {
 bool applies(const Known& entry, std::string_view said, const HostFacts& facts) {
     auto was_said = [&](std::string_view word) { return said.find(word) != said.npos; };
     return (!entry.fact || facts.*entry.fact) &&
-           (entry.words.size() == 0 || std::ranges::any_of(entry.words, was_said));
+           (entry.words.empty() || std::ranges::any_of(entry.words, was_said));
 }
 
 std::string_view last_line(std::string_view text) {
