@@ -74,11 +74,13 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> connect_to(
     int descriptor = socket.get();
     auto transport = tls ? tls->connect(descriptor, url.host) : make_plain_transport(descriptor);
     auto connection = std::make_unique<Connection>(loop, std::move(socket), std::move(transport));
-    auto writable = co_await connection->wait(Step::Kind::want_write, deadline);
-    if (writable) writable = connect_outcome(descriptor, peer);
-    if (writable) writable = co_await connection->handshake(deadline);
-    if (!writable)
-        co_return Failure(std::move(writable).error().within("connecting to " + peer.to_string()));
+    auto ready = co_await connection->wait(Step::Kind::want_write, deadline);
+    if (ready) {
+        CO_TRY(connect_outcome(descriptor, peer));
+        ready = co_await connection->handshake(deadline);
+    }
+    if (!ready)
+        co_return Failure(std::move(ready).error().within("connecting to " + peer.to_string()));
     co_return std::move(connection);
 }
 
