@@ -64,7 +64,8 @@ void add_options(CLI::App& app, ServerOptions& o) {
     option(app, "--python", o.python,
            "Interpreter for workers; default: that of the environment kcoral is installed in, else "
            "python3 on PATH");
-    option(app, "--preload", o.preload, "Modules imported once, before workers are forked")
+    option(app, "--preload", o.preload, "Modules imported once, before workers are forked; default: torch, numpy, triton and "
+           "tvm_ffi, those that are installed")
         ->delimiter(',');
     flag(app, "--host-tensors", o.host_tensors,
          "Let a CPU server take tensor uploads, as arrays in host memory");

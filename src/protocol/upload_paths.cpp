@@ -34,7 +34,7 @@ Result<void> UploadPaths::check() const {
     for (std::size_t i = 1; i < sorted.size(); ++i) {
         const Destination* first = sorted[i - 1];
         const Destination* second = sorted[i];
-        if (!is_same_or_below(quote(second->path), quote(first->path))) continue;
+        if (!is_same_or_below(second->path, first->path)) continue;
         if (first->instruction > second->instruction) std::swap(first, second);
         return failure(ErrorCode::bad_request,
                        fmt::format("instructions[{}].path: {} conflicts with {}, where "

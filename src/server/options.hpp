@@ -26,7 +26,7 @@ struct ServerOptions {
     unsigned num_workers = 1;              // seats of a CPU server
     unsigned max_requests_per_worker = 1;  // 0: no limit
     std::string python;  // empty: the environment kcoral is installed in, or PATH's
-    std::vector<std::string> preload = {"torch", "numpy", "triton", "tvm_ffi"};
+    std::vector<std::string> preload;  // empty: torch, numpy, triton, ... as installed
     bool host_tensors = false;
     Sandbox sandbox = Sandbox::bubblewrap;
     std::vector<std::string> sandbox_readonly_paths;
