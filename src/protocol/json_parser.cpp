@@ -200,6 +200,14 @@ Failure failure_at(std::string_view text, std::size_t offset, std::string_view w
                    fmt::format("line {}, column {}: {}", line, offset - line_begin + 1, what));
 }
 
+constexpr const char* lone_surrogate = "a \\u escape of a lone surrogate stands for no character";
+
+// Is this the escape of a leading surrogate, \ud800 to \udbff?
+bool is_leading_surrogate(std::string_view escape) {
+    return (escape.starts_with("\\ud") || escape.starts_with("\\uD")) &&
+           std::string_view("89abAB").contains(escape[3]);
+}
+
 std::string explain(json::error_code error, std::string_view text, std::size_t offset,
                     const JsonLimits& limits) {
     if (error == json::error::too_deep)
@@ -211,13 +219,17 @@ std::string explain(json::error_code error, std::string_view text, std::size_t o
     if (error == json::error::extra_data) return "expected nothing more after the JSON value";
     if (error == json::error::illegal_leading_surrogate ||
         error == json::error::illegal_trailing_surrogate)
-        return "a \\u escape of a lone surrogate stands for no character";
+        return lone_surrogate;
     if (error == json::error::expected_hex_digit)
         return "expected four hexadecimal digits after \\u";
     if (error == json::error::exponent_overflow)
         return "the exponent of a number has at most nine digits";
     if (!is_utf8(text)) return "the text is not UTF-8";
     if (offset >= text.size()) return "the JSON value is not complete";
+    // A leading surrogate may be followed by nothing but the escape of a trailing one.
+    std::size_t escape_end = (offset > 0 && text[offset - 1] == '\\') ? offset - 1 : offset;
+    if (escape_end >= 6 && is_leading_surrogate(text.substr(escape_end - 6, 6)))
+        return lone_surrogate;
     char got = text[offset];
     if (got >= 0x20 && got < 0x7F) return fmt::format("unexpected '{}'", got);
     return fmt::format("unexpected byte 0x{:02x}", static_cast<unsigned char>(got));
