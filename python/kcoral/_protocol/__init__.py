@@ -1,0 +1,1 @@
+"""The wire contract without I/O: what both clients send, and what they accept in return."""
