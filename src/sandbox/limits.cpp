@@ -6,11 +6,22 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
-#include <utility>
 
 namespace kcoral::sandbox {
 namespace {
+
+struct Field {
+    std::string_view name;
+    std::uint64_t SeatLimits::* member;
+};
+
+constexpr Field fields[] = {
+    {"memory", &SeatLimits::memory},       {"address_space", &SeatLimits::address_space},
+    {"processes", &SeatLimits::processes}, {"open_files", &SeatLimits::open_files},
+    {"file_size", &SeatLimits::file_size}, {"workspace_size", &SeatLimits::workspace_size},
+};
 
 Result<void> limit(__rlimit_resource_t resource, const char* name, std::uint64_t value) {
     rlimit current{};
@@ -24,17 +35,33 @@ Result<void> limit(__rlimit_resource_t resource, const char* name, std::uint64_t
 }  // namespace
 
 std::string to_string(const SeatLimits& limits) {
-    const std::pair<const char*, std::uint64_t> fields[] = {
-        {"memory", limits.memory},       {"address_space", limits.address_space},
-        {"processes", limits.processes}, {"open_files", limits.open_files},
-        {"file_size", limits.file_size}, {"workspace_size", limits.workspace_size},
-    };
     std::string text;
-    for (const auto& [name, value] : fields)
-        if (value)
+    for (const auto& [name, member] : fields)
+        if (limits.*member)
             fmt::format_to(std::back_inserter(text), "{}{}={}", text.empty() ? "" : " ", name,
-                           value);
+                           limits.*member);
     return text;
+}
+
+Result<SeatLimits> parse_limits(std::string_view text) {
+    SeatLimits limits;
+    for (const auto& [name, member] : fields)
+        limits.*member = 0;
+    while (!text.empty()) {
+        std::string_view word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(text.size(), word.size() + 1));
+        std::size_t equals = word.find('=');
+        const Field* field = std::ranges::find(fields, word.substr(0, equals), &Field::name);
+        if (equals == word.npos || field == std::end(fields))
+            return failure(ErrorCode::bad_request, fmt::format("'{}' is no seat limit", word));
+        std::string_view number = word.substr(equals + 1);
+        auto [end, error] =
+            std::from_chars(number.data(), number.data() + number.size(), limits.*(field->member));
+        if (error != std::errc() || end != number.data() + number.size())
+            return failure(ErrorCode::bad_request,
+                           fmt::format("the seat limit '{}' is no whole number", word));
+    }
+    return limits;
 }
 
 Result<void> apply_limits(const SeatLimits& limits, bool in_cgroup, bool counts_processes) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace kcoral::sandbox {
 
@@ -28,6 +29,8 @@ struct SeatLimits {
 
 // "memory=1073741824 processes=4096 ...", limits that are set only.
 std::string to_string(const SeatLimits& limits);
+// Reads that back: a limit that is not named is none. `bad_request` for anything else.
+Result<SeatLimits> parse_limits(std::string_view text);
 
 // Applies what setrlimit(2) can to the calling process and its children to come. `memory` is left
 // out where `in_cgroup`, and `processes` where the kernel would count those of other seats too.

@@ -42,6 +42,7 @@ int main(int count, char** arguments) {
     prctl(PR_SET_NAME, "kcoral-init");
     prctl(PR_SET_DUMPABLE, 0);  // the worker must not trace or read us
 
+    signal(SIGCHLD, SIG_DFL);  // ignored, it would never come
     sigset_t all;
     sigfillset(&all);
     int worker_status = 0;
