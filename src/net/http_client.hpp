@@ -90,7 +90,7 @@ class HttpClient {
     // Fails when the TLS options name files that cannot be used.
     static Result<std::unique_ptr<HttpClient>> create(boost::asio::any_io_executor loop,
                                                       ClientOptions options);
-    virtual ~HttpClient() = default;  // after its requests; responses may outlive it
+    virtual ~HttpClient() = default;  // after its requests; responses may outlive it, not the loop
 
     // Returns once the answer's head is there. An answer that comes while the body is still being
     // sent ends the sending.
