@@ -61,6 +61,7 @@ def main() -> None:
         workspaces=arguments.workspaces,
         preloads=ready,
         versions=versions,
+        limits=arguments.limits,
     )
     os._exit(0)  # workers end with us; there is nothing to tidy up
 
@@ -71,6 +72,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--drop", action="append", default=[], metavar="MODULE=WHY")
     parser.add_argument("--sandboxed", action="store_true", help="bubblewrap is around us")
     parser.add_argument("--workspaces", required=True, help="the folder of all workspaces")
+    parser.add_argument("--limits", default="", help="of each seat: 'processes=100 memory=...'")
     parser.add_argument("--channel", type=int, required=True)
     return parser.parse_args()
 

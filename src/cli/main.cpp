@@ -1,6 +1,6 @@
 // kcoral: finds the command that is meant and runs it.
-#include "base/log.hpp"
 #include "cli/command.hpp"
+#include "sandbox/preflight.hpp"
 
 #include <fmt/format.h>
 
@@ -40,6 +40,9 @@ int dispatch(const std::string& program, std::vector<std::string> arguments) {
         return ok;
     }
     if (arguments[0] == "--version") return print_version(program, {});
+    // How the sandbox's preflight starts us inside the sandbox; not for people.
+    if (arguments[0] == "sandbox-probe" && arguments.size() == 2)
+        return sandbox::run_probe(arguments[1]);
     if (arguments[0].starts_with("-")) return run_server(program, std::move(arguments));
     for (const Command& command : commands)
         if (arguments[0] == command.name)

@@ -64,11 +64,33 @@ void add_options(CLI::App& app, ServerOptions& o) {
     option(app, "--python", o.python,
            "Interpreter for workers; default: that of the environment kcoral is installed in, else "
            "python3 on PATH");
-    option(app, "--preload", o.preload, "Modules imported once, before workers are forked; default: torch, numpy, triton and "
+    option(app, "--preload", o.preload,
+           "Modules imported once, before workers are forked; default: torch, numpy, triton and "
            "tvm_ffi, those that are installed")
         ->delimiter(',');
     flag(app, "--host-tensors", o.host_tensors,
          "Let a CPU server take tensor uploads, as arrays in host memory");
+    choice<server::Sandbox>(app, "--sandbox", o.sandbox,
+                            {{"bubblewrap", server::Sandbox::bubblewrap},
+                             {"none", server::Sandbox::none},
+                             {"required", server::Sandbox::required}},
+                            "Where workers run; bubblewrap: in it if it can be had; required: "
+                            "refuse to start without it");
+    option(
+        app, "--sandbox-readonly-path", o.sandbox_readonly_paths,
+        "A path on this machine that workers may read; folders also enter sys.path (repeatable)");
+    option(app, "--worker-memory-bytes", o.seat_limits.memory,
+           "Memory a worker's processes may take; 0: no limit");
+    option(app, "--worker-address-space-bytes", o.seat_limits.address_space,
+           "Address space of each of its processes; 0: no limit");
+    option(app, "--worker-processes", o.seat_limits.processes,
+           "Processes and threads of a worker; 0: no limit");
+    option(app, "--worker-open-files", o.seat_limits.open_files,
+           "Open files of each of its processes; 0: no limit");
+    option(app, "--worker-file-size-bytes", o.seat_limits.file_size,
+           "Its largest file; 0: no limit");
+    option(app, "--workspace-size-bytes", o.seat_limits.workspace_size,
+           "All files of a request together, which then lie in memory; 0: no limit, on disk");
     option(app, "--workspace-dir", o.workspace_dir,
            "Where the workspaces of requests lie; default: a folder in the system's temporary one");
     choice<server::OnDisconnect>(

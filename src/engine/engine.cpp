@@ -241,6 +241,7 @@ void EngineImplementation::perform(const LaunchWorker& action) {
         perform();
     };
     worker::Fork request;
+    request.workspace = fmt::format("{}/{}", options_.zygote_workspace_dir, action.worker);
     auto launched = [&]() -> Result<void> {
         if (::mkdir(folder.c_str(), 0700) != 0) return errno_failure("making " + folder);
         TRY_ASSIGN(sitting.process,

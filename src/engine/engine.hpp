@@ -32,7 +32,8 @@ namespace kcoral::engine {
 struct EngineOptions {
     SchedulerOptions scheduling;
     ZygoteCommand zygote;
-    std::string workspace_dir;  // each worker gets a folder of its own below it
+    std::string workspace_dir;         // each worker gets a folder of its own below it
+    std::string zygote_workspace_dir;  // the same folder, as the zygote sees it
     std::chrono::steady_clock::duration worker_wait_timeout{};
     std::chrono::steady_clock::duration termination_grace{};
     std::uint64_t max_response_bytes = 0;

@@ -29,7 +29,6 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::prepare(boost::asio::io_co
     TRY_ASSIGN(OutputCapture output_capture, OutputCapture::create(loop, std::move(output.first)));
     TRY_ASSIGN(OutputCapture error_capture, OutputCapture::create(loop, std::move(error.first)));
     request.worker = name;
-    request.workspace = workspace;
     request.channel = std::move(channel.second);
     request.stdout_pipe = std::move(output.second);
     request.stderr_pipe = std::move(error.second);

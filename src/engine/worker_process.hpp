@@ -35,7 +35,8 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
         std::function<void(WorkerEnd)> gone;  // called once, last; its messages came before
     };
 
-    // Makes the descriptors; `request` is what the zygote is to be sent.
+    // Makes the descriptors and puts their far ends into `request`, which the zygote is to be sent.
+    // `workspace` is the worker's folder as we see it.
     static Result<std::shared_ptr<WorkerProcess>> prepare(boost::asio::io_context& loop,
                                                           std::string name, std::string workspace,
                                                           worker::Fork& request, Events events);

@@ -22,8 +22,8 @@ void ConsoleObserver::zygote_lost(const std::string& how) {
 void ConsoleObserver::worker_ready(const engine::WorkerId& worker) {
     log::debug("worker_ready seat={} generation={}", worker.seat, worker.generation);
     if (std::exchange(pool_ready_, true)) return;
-    log::info("pool_ready sandbox=none mode=cpu target={{}} workers={}",
-              state_.options.num_workers);
+    log::info("pool_ready sandbox={} mode=cpu target={{}} workers={}",
+              state_.sandboxed ? "bubblewrap" : "none", state_.options.num_workers);
 }
 
 void ConsoleObserver::worker_failed(const engine::WorkerId& worker, const std::string& how) {

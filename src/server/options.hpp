@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "blob/disk_cache.hpp"
+#include "sandbox/limits.hpp"
 
 #include <cstdint>
 #include <string>
@@ -25,11 +26,12 @@ struct ServerOptions {
     Device device = Device::gpu;
     unsigned num_workers = 1;              // seats of a CPU server
     unsigned max_requests_per_worker = 1;  // 0: no limit
-    std::string python;  // empty: the environment kcoral is installed in, or PATH's
+    std::string python;                // empty: the environment kcoral is installed in, or PATH's
     std::vector<std::string> preload;  // empty: torch, numpy, triton, ... as installed
     bool host_tensors = false;
     Sandbox sandbox = Sandbox::bubblewrap;
     std::vector<std::string> sandbox_readonly_paths;
+    sandbox::SeatLimits seat_limits;
     std::string workspace_dir;  // empty: a folder below the system's temporary one
     std::string disk_cache_dir = blob::DiskCache::default_directory();  // empty: no disk cache
     OnDisconnect on_disconnect = OnDisconnect::cancel;

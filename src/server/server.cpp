@@ -10,17 +10,15 @@
 #include "server/replies.hpp"
 #include "server/state.hpp"
 #include "server/worker_python.hpp"
+#include "server/worker_sandbox.hpp"
 #include "server/workspace_root.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <sys/resource.h>
-
-#include <cstdlib>
 
 namespace kcoral::server {
 namespace {
@@ -42,22 +40,15 @@ void raise_descriptor_limit() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-engine::EngineOptions engine_options(const ServerOptions& options, const std::string& python,
+engine::EngineOptions engine_options(const ServerOptions& options, const WorkerSandbox& sandbox,
                                      const WorkspaceRoot& workspaces) {
     engine::EngineOptions made;
     for (unsigned i = 0; i < options.num_workers; ++i)
         made.scheduling.seats.push_back({fmt::format("cpu/w{}", i), 0});
     made.scheduling.max_requests_per_worker = options.max_requests_per_worker;
-    made.zygote.arguments = {python, "-m", "kcoral._worker", "--workspaces", workspaces.path()};
-    if (!options.preload.empty()) {
-        made.zygote.arguments.push_back("--preload");
-        made.zygote.arguments.push_back(fmt::format("{}", fmt::join(options.preload, ",")));
-    }
-    made.zygote.arguments.push_back("--channel");
-    for (const char* name : {"PATH", "PYTHONPATH", "LANG", "LC_ALL"})
-        if (const char* value = std::getenv(name))
-            made.zygote.environment.push_back(fmt::format("{}={}", name, value));
+    made.zygote = sandbox.zygote;
     made.workspace_dir = workspaces.path();
+    made.zygote_workspace_dir = sandbox.zygote_workspaces;
     made.worker_wait_timeout = from_seconds(options.worker_wait_timeout_seconds);
     made.termination_grace = from_seconds(options.worker_termination_grace_seconds);
     made.max_response_bytes = options.max_response_bytes;
@@ -150,15 +141,23 @@ Result<void> serve(const ServerOptions& requested) {
     TRY_ASSIGN(std::string python, find_worker_python(options.python, options.program));
     TRY_ASSIGN(WorkspaceRoot workspaces, WorkspaceRoot::create(options.workspace_dir));
 
+    TRY_ASSIGN(WorkerSandbox sandbox, prepare_sandbox(options, python, workspaces.path()));
+
     State state(options);
+    state.sandboxed = sandbox.active;
     ConsoleObserver observer(state);
     net::Handler handler = net::route(routes(state), problem_reply);
     TRY_ASSIGN(auto http, net::HttpServer::create(state.loop, http_options(options),
                                                   std::move(handler), problem_reply));
     log::info("server_started version={} pid={} python={}", KCORAL_VERSION, ::getpid(), python);
+    if (sandbox.refused)
+        log::warning(
+            "sandbox_disabled programs run without a sandbox, with all that this user may do "
+            "and see: {}. {}",
+            sandbox.refused->cause, sandbox.refused->remedy);
     TRY_ASSIGN(state.engine,
                engine::Engine::start(state.loop, state.pool,
-                                     engine_options(options, python, workspaces), observer));
+                                     engine_options(options, sandbox, workspaces), observer));
     http->start();
     log::info("listening on {}", http->url());
     Shutdown shutdown(state, *http);

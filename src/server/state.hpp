@@ -33,6 +33,7 @@ struct State {
     blob::UploadBudget uploads;
     std::unique_ptr<engine::Engine> engine;
 
+    bool sandboxed = false;                       // workers run in bubblewrap
     std::map<std::string, std::string> versions;  // of the workers' components, once they are known
 };
 
