@@ -26,6 +26,17 @@ Failure path_failure(std::string_view path, int error_number) {
     return Failure(system_error(path, error_number));
 }
 
+// The program may have changed the umask; what we create is to have the modes we say.
+class OwnUmask {
+  public:
+    OwnUmask() : before_(::umask(077)) {}
+    OwnUmask(const OwnUmask&) = delete;
+    ~OwnUmask() { ::umask(before_); }
+
+  private:
+    mode_t before_;
+};
+
 // "a/b/c" -> {"a/b", "c"}
 std::pair<std::string_view, std::string> split_last(std::string_view path) {
     std::size_t slash = path.rfind('/');
@@ -125,6 +136,7 @@ Result<Fd> Workspace::open_directory(std::string_view path) const {
 
 Result<void> Workspace::write_file(std::string_view path, const Fd& source, std::uint64_t offset,
                                    std::uint64_t size) const {
+    OwnUmask own_umask;
     auto [parents, name] = split_last(path);
     TRY_ASSIGN(Fd directory, open_component(directory_, "."));
     while (!parents.empty()) {
@@ -138,8 +150,6 @@ Result<void> Workspace::write_file(std::string_view path, const Fd& source, std:
     Fd file(::openat(directory.get(), name.c_str(),
                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return path_failure(path, errno);
-    // The program may have changed the umask.
-    if (::fchmod(file.get(), 0600) != 0) return path_failure(path, errno);
     auto copied = copy_range(source, offset, size, file);
     if (!copied) return Failure(std::move(copied).error().within(path));
     return {};
