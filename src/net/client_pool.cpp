@@ -93,7 +93,7 @@ std::unique_ptr<Connection> ClientPool::take() {
             break;
         }
         // A server has nothing to say now; the end of the connection, or any byte, spoils it.
-        auto step = last.connection->read(1);
+        auto step = last.connection->read(4 << 10);
         if (step && step->kind == Step::Kind::want_read) return std::move(last.connection);
     }
     return nullptr;

@@ -141,8 +141,9 @@ TEST(SlowClient, ThatDoesNotReadItsAnswerIsCutOff) {
     ServerOptions options;
     options.progress_timeout = milliseconds(50);
     TestServer server(options, {{"GET", "/large", large}});
-    RawClient client(server.port(), "127.0.0.1", 4096);
+    RawClient client(server.port());
     client.send(make_head("GET", "/large"));
+    client.wait_for_input();
     while (server.on_loop([&] { return server.server().connection_count(); }) != 0)
         std::this_thread::sleep_for(milliseconds(5));
     EXPECT_LT(client.read_to_end().size(), 50'000'000u);

@@ -3,7 +3,6 @@
 
 #include "net/socket.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -15,13 +14,11 @@ bool RawResponse::has_header(std::string_view line) const {
     return head.contains("\r\n" + std::string(line) + "\r\n");
 }
 
-RawClient::RawClient(std::uint16_t port, const std::string& address, int receive_buffer) {
+RawClient::RawClient(std::uint16_t port, const std::string& address) {
     Peer to{boost::asio::ip::make_address(address), port};
     auto socket = start_connecting(to);
     if (!socket) throw std::runtime_error(socket.error().message);
     socket_ = std::move(*socket);
-    if (receive_buffer > 0)
-        ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     wait_for(POLLOUT);
     if (auto outcome = connect_outcome(socket_.get(), to); !outcome)
         throw std::runtime_error(outcome.error().message);

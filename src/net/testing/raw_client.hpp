@@ -5,6 +5,8 @@
 
 #include "base/fd.hpp"
 
+#include <poll.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,14 +24,15 @@ struct RawResponse {
 
 class RawClient {
   public:
-    explicit RawClient(std::uint16_t port, const std::string& address = "127.0.0.1",
-                       int receive_buffer = 0);
+    explicit RawClient(std::uint16_t port, const std::string& address = "127.0.0.1");
 
     void send(std::string_view bytes);
     // As much as the other side takes; false when it has closed.
     bool try_send(std::string_view bytes);
     // Says that nothing more will be sent.
     void finish();
+    // Returns once there is something to read.
+    void wait_for_input() { wait_for(POLLIN); }
     // Closes with a reset instead of an orderly end.
     void reset();
 
