@@ -22,7 +22,8 @@ nb::object convert(const protocol::Integer& value) {
 nb::object convert(const protocol::JsonArray& array) {
     nb::object list = made(PyList_New(static_cast<Py_ssize_t>(array.size())));
     for (std::size_t i = 0; i < array.size(); ++i)
-        PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), to_python(array[i]).release().ptr());
+        PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i),
+                        to_python(array[i]).release().ptr());
     return list;
 }
 
@@ -41,13 +42,20 @@ nb::object convert(const protocol::JsonObject& object) {
 nb::object to_python(const protocol::Json& json) {
     using Kind = protocol::Json::Kind;
     switch (json.kind()) {
-        case Kind::boolean: return nb::borrow(*json.boolean() ? Py_True : Py_False);
-        case Kind::integer: return convert(*json.integer());
-        case Kind::number: return made(PyFloat_FromDouble(*json.number()));
-        case Kind::string: return make_str(*json.string());
-        case Kind::array: return convert(*json.array());
-        case Kind::object: return convert(*json.object());
-        case Kind::null: break;
+        case Kind::boolean:
+            return nb::borrow(*json.boolean() ? Py_True : Py_False);
+        case Kind::integer:
+            return convert(*json.integer());
+        case Kind::number:
+            return made(PyFloat_FromDouble(*json.number()));
+        case Kind::string:
+            return make_str(*json.string());
+        case Kind::array:
+            return convert(*json.array());
+        case Kind::object:
+            return convert(*json.object());
+        case Kind::null:
+            break;
     }
     return nb::none();
 }

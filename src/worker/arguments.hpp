@@ -7,7 +7,8 @@
 
 namespace kcoral::worker {
 
-// None, bool, int of any size, float, str, list, dict. Throws nanobind::python_error. Needs the GIL.
+// None, bool, int of any size, float, str, list, dict. Throws nanobind::python_error. Needs the
+// GIL.
 nanobind::object to_python(const protocol::Json& json);
 
 }  // namespace kcoral::worker

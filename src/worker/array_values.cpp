@@ -59,7 +59,7 @@ ArrayValue describe_numpy(nb::handle object) {
     ArrayValue value;
     value.dtype = dtype_named(nb::cast<std::string>(little.attr("name")));
     value.shape = shape_of(object);
-    nb::object plain = imported_module("numpy").attr("asarray")(object, little);
+    nb::object plain = imported_module("numpy").attr("ascontiguousarray")(object, little);
     nb::object flat = plain.attr("reshape")(-1).attr("view")("uint8");
     Py_buffer buffer;
     if (PyObject_GetBuffer(flat.ptr(), &buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
@@ -83,8 +83,8 @@ ArrayValue describe_torch(nb::handle object) {
     value.shape = shape_of(tensor);
     value.size = nb::cast<std::size_t>(tensor.attr("numel")()) *
                  nb::cast<std::size_t>(tensor.attr("element_size")());
-    value.data = reinterpret_cast<const std::byte*>(
-        nb::cast<std::uintptr_t>(tensor.attr("data_ptr")()));
+    value.data =
+        reinterpret_cast<const std::byte*>(nb::cast<std::uintptr_t>(tensor.attr("data_ptr")()));
     if (!value.data && value.size > 0)
         throw InstructionFailed(ErrorKind::serialization, "the tensor has no data");
     value.owner = std::move(tensor);

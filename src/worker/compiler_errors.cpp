@@ -48,21 +48,22 @@ constexpr TypeName compiler_types[] = {
 
 // How builders that raise a plain RuntimeError begin their message.
 constexpr std::string_view builder_messages[] = {
-    "Error building extension",     // torch.utils.cpp_extension
-    "Kernel compilation failed",    // torch.cuda._compile_kernel
-    "ninja exited with status",     // tvm_ffi.cpp
-    "NVRTC_ERROR_COMPILATION",      // cuda.bindings by hand
+    "Error building extension",   // torch.utils.cpp_extension
+    "Kernel compilation failed",  // torch.cuda._compile_kernel
+    "ninja exited with status",   // tvm_ffi.cpp
+    "NVRTC_ERROR_COMPILATION",    // cuda.bindings by hand
 };
 
 constexpr std::string_view compiler_programs[] = {
-    "nvcc", "ninja", "ptxas", "cicc", "nvlink", "fatbinary", "gcc",  "g++",  "cc",
-    "c++",  "clang", "clang++", "ld",  "make",  "cmake",     "hipcc", "rustc", "nvc++",
+    "nvcc", "ninja", "ptxas",   "cicc", "nvlink", "fatbinary", "gcc",   "g++",   "cc",
+    "c++",  "clang", "clang++", "ld",   "make",   "cmake",     "hipcc", "rustc", "nvc++",
 };
 
 bool is_compiler_program(std::string_view word) {
     word.remove_prefix(std::min(word.rfind('/') + 1, word.size()));
     // g++-12, clang-19
-    if (std::size_t dash = word.rfind('-'); dash != std::string_view::npos &&
+    if (std::size_t dash = word.rfind('-');
+        dash != std::string_view::npos &&
         word.find_first_not_of("0123456789.", dash + 1) == std::string_view::npos)
         word = word.substr(0, dash);
     return std::ranges::find(compiler_programs, word) != std::end(compiler_programs);
@@ -99,8 +100,8 @@ bool is_one_itself(nb::handle exception, std::string_view message) {
         if (has_type(exception, type.package, type.name)) return true;
     if (has_type(exception, "subprocess", "CalledProcessError"))
         return command_is_compiler(exception);
-    return PyObject_TypeCheck(exception.ptr(), reinterpret_cast<PyTypeObject*>(
-                                                   PyExc_RuntimeError)) &&
+    return PyObject_TypeCheck(exception.ptr(),
+                              reinterpret_cast<PyTypeObject*>(PyExc_RuntimeError)) &&
            std::ranges::any_of(builder_messages, [message](std::string_view start) {
                return message.starts_with(start);
            });

@@ -7,8 +7,8 @@
 
 namespace kcoral::worker {
 
-// Looks at the exception's type, its message, and what it was explicitly raised from. Needs the GIL;
-// leaves no Python error behind.
+// Looks at the exception's type, its message, and what it was explicitly raised from. Needs the
+// GIL; leaves no Python error behind.
 bool is_compiler_error(nanobind::handle exception, std::string_view message);
 
 // Does the exception's type, or a base of it, have this name in this package or below it?

@@ -1,6 +1,8 @@
 // One function for each kind of instruction.
 #include "worker/executor.hpp"
 
+#include "base/utf8.hpp"
+#include "protocol/workspace_path.hpp"
 #include "worker/arguments.hpp"
 #include "worker/descriptors.hpp"
 #include "worker/payload.hpp"
@@ -8,13 +10,11 @@
 #include "worker/value_text.hpp"
 #include "worker/values.hpp"
 
-#include "base/utf8.hpp"
-#include "protocol/workspace_path.hpp"
-
 #include <fmt/format.h>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -27,8 +27,7 @@ using protocol::ErrorKind;
 // A process that uploaded code forked and that came back from it: it ends here as a script would.
 [[noreturn]] void end_forked_process(int code) {
     for (const char* name : {"stdout", "stderr"})
-        if (PyObject* stream = PySys_GetObject(name))
-            call_or_clear(stream, "flush");
+        if (PyObject* stream = PySys_GetObject(name)) call_or_clear(stream, "flush");
     std::fflush(nullptr);
     ::_exit(code);
 }
@@ -57,19 +56,23 @@ std::optional<InstructionFailed> failure_of(Step step) {
     }
 }
 
+// A program may give its files names that no path of the contract can have.
+void check_name(const std::string& path) {
+    if (is_utf8(path) && protocol::is_normal_path(path)) return;
+    throw InstructionFailed(ErrorKind::serialization,
+                            fmt::format("'{}' cannot be returned: a path must be UTF-8 without "
+                                        "backslashes, of bounded length",
+                                        to_utf8(path)));
+}
+
 void write_folder(const Workspace::Folder& folder, ValueText& text) {
     text.begin_folder();
     for (const Workspace::Folder::File& file : folder.files) {
-        if (!is_utf8(file.path))
-            throw InstructionFailed(ErrorKind::serialization,
-                                    "the name of a file is not UTF-8: " + to_utf8(file.path));
+        check_name(file.path);
         text.key(file.path);
         text.file(file.size);
     }
-    for (const std::string& directory : folder.directories)
-        if (!is_utf8(directory))
-            throw InstructionFailed(ErrorKind::serialization,
-                                    "the name of a folder is not UTF-8: " + to_utf8(directory));
+    std::ranges::for_each(folder.directories, check_name);
     text.end_folder(folder.directories);
 }
 
@@ -154,7 +157,8 @@ nb::object Executor::perform(const protocol::Run& operation) {
         throw InstructionFailed(ErrorKind::runtime,
                                 fmt::format("the handle is not callable: it is a {}",
                                             Py_TYPE(function.ptr())->tp_name));
-    nb::object arguments = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(operation.arguments.size())));
+    nb::object arguments =
+        nb::steal(PyTuple_New(static_cast<Py_ssize_t>(operation.arguments.size())));
     if (!arguments.is_valid()) throw nb::python_error();
     for (std::size_t i = 0; i < operation.arguments.size(); ++i) {
         const auto& argument = operation.arguments[i];

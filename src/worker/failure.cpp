@@ -1,10 +1,9 @@
 // Exceptions of uploaded code: their kind, their sentence, their traceback.
 #include "worker/failure.hpp"
 
+#include "base/utf8.hpp"
 #include "worker/compiler_errors.hpp"
 #include "worker/python.hpp"
-
-#include "base/utf8.hpp"
 
 #include <algorithm>
 
@@ -84,8 +83,7 @@ std::string traceback_of(nb::handle exception) {
 ErrorKind kind_of(nb::handle exception, Raised where, std::string_view message) {
     if (is_a(exception, PyExc_ModuleNotFoundError)) return ErrorKind::unavailable;
     if (where == Raised::in_module_body) return ErrorKind::parse;
-    if (is_a(exception, PyExc_AssertionError) ||
-        has_type(exception, "kcoral", "CorrectnessError"))
+    if (is_a(exception, PyExc_AssertionError) || has_type(exception, "kcoral", "CorrectnessError"))
         return ErrorKind::correctness;
     if (is_compiler_error(exception, message)) return ErrorKind::compile;
     return ErrorKind::runtime;

@@ -109,8 +109,8 @@ class Reader {
 
 Result<void> expect_descriptors(const Packet& packet, std::size_t count) {
     if (packet.descriptors.size() == count) return {};
-    return bad_message(fmt::format("it brought {} descriptors, not {}", packet.descriptors.size(),
-                                   count));
+    return bad_message(
+        fmt::format("it brought {} descriptors, not {}", packet.descriptors.size(), count));
 }
 
 }  // namespace

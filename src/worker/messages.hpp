@@ -94,7 +94,7 @@ struct Started {
 struct Returned {
     std::uint32_t instruction = 0;
     protocol::Json value;
-    std::optional<Fd> payload;  // descriptor 0, a memory file, when the value has parts
+    std::optional<Fd> payload;      // descriptor 0, a memory file, when the value has parts
     std::uint64_t value_bytes = 0;  // of the value's text, about; filled in by the receiver
 };
 

@@ -98,8 +98,9 @@ TEST_F(MessagesTest, WhatAWorkerSaysArrivesAsItWasSent) {
     pass(WorkerReady{});
     EXPECT_EQ(pass(Started{7}).instruction, 7u);
 
-    Finished failed{Finished::Failure{protocol::ErrorKind::runtime, "broke\n\"it\"", 3, "Traceback"},
-                    "sandbox_cleanup: 2 threads are left"};
+    Finished failed{
+        Finished::Failure{protocol::ErrorKind::runtime, "broke\n\"it\"", 3, "Traceback"},
+        "sandbox_cleanup: 2 threads are left"};
     Finished got = pass(failed);
     ASSERT_TRUE(got.error);
     EXPECT_EQ(got.error->kind, protocol::ErrorKind::runtime);
@@ -113,7 +114,8 @@ TEST_F(MessagesTest, WhatAWorkerSaysArrivesAsItWasSent) {
 TEST_F(MessagesTest, APayloadIsSealedWhenItIsTaken) {
     Fd payload = file_with("parts");
     Fd mine = payload.duplicate().value();
-    ASSERT_TRUE(send_returned(near, 2, R"({"type":"bytes","part":0,"size":5})", std::move(payload)));
+    ASSERT_TRUE(
+        send_returned(near, 2, R"({"type":"bytes","part":0,"size":5})", std::move(payload)));
     auto returned = std::get<Returned>(decode_from_worker(packet()).value());
     EXPECT_EQ(returned.instruction, 2u);
     ASSERT_TRUE(returned.payload);

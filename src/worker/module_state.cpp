@@ -38,8 +38,7 @@ bool is_foreign_extension(nb::handle module) {
     nb::object spec = get_attribute(module, "__spec__");
     if (!spec.is_valid() || spec.is_none()) return false;
     auto origin = text_of(get_attribute(spec, "origin"));
-    return origin && origin->ends_with(".so") &&
-           origin->find("/lib-dynload/") == std::string::npos;
+    return origin && origin->ends_with(".so") && origin->find("/lib-dynload/") == std::string::npos;
 }
 
 // Signals that have a handler in Python's own table.

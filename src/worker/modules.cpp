@@ -53,9 +53,9 @@ void remember_source(const std::string& file, std::string_view source) {
 nb::object make_module(const std::string& name, const std::string& file) {
     nb::object module = nb::steal(PyModule_New(name.c_str()));
     if (!module.is_valid()) throw nb::python_error();
-    nb::object spec = nb::module_::import_("importlib.machinery")
-                          .attr("ModuleSpec")(name.c_str(), nb::none(),
-                                              nb::arg("origin") = file.c_str());
+    nb::object spec =
+        nb::module_::import_("importlib.machinery")
+            .attr("ModuleSpec")(name.c_str(), nb::none(), nb::arg("origin") = file.c_str());
     nb::setattr(module, "__file__", nb::str(file.c_str()));
     nb::setattr(module, "__spec__", spec);
     nb::setattr(module, "__package__", nb::str(""));

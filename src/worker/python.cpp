@@ -28,8 +28,8 @@ std::optional<std::string> text_of(nb::handle object) {
 }
 
 nb::object make_str(std::string_view text) {
-    nb::object object = nb::steal(PyUnicode_DecodeUTF8(
-        text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    nb::object object = nb::steal(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
     if (!object.is_valid()) throw nb::python_error();
     return object;
 }

@@ -15,7 +15,8 @@ nanobind::object steal_or_clear(PyObject* reference);
 // The attribute, or an invalid object.
 nanobind::object get_attribute(nanobind::handle object, const char* name);
 
-// Calls a method without arguments; what it gives or raises is dropped. An invalid object is let be.
+// Calls a method without arguments; what it gives or raises is dropped. An invalid object is let
+// be.
 void call_or_clear(nanobind::handle object, const char* method);
 
 // The text of a str as UTF-8, lone surrogates escaped as \udXXX; nothing for another object.

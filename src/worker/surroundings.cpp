@@ -32,8 +32,7 @@ constexpr FolderVariable folder_variables[] = {
 };
 
 Result<void> make_folder(const std::string& path) {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-        return errno_failure("making " + path);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_failure("making " + path);
     return {};
 }
 

@@ -44,13 +44,14 @@ void ValueText::bytes(std::uint64_t size) {
     writer_.key("size").integer(size).end_object();
 }
 
-void ValueText::tensor(protocol::Dtype dtype, std::span<const std::int64_t> shape) {
+void ValueText::tensor(protocol::Dtype dtype, std::span<const std::int64_t> shape,
+                       std::uint64_t size) {
     typed("tensor").key("dtype").string(to_string(dtype)).key("shape").begin_array();
     for (std::int64_t extent : shape)
         writer_.integer(extent);
     writer_.end_array();
     part();
-    writer_.end_object();
+    writer_.key("size").integer(size).end_object();
 }
 
 void ValueText::file(std::uint64_t size) {

@@ -24,7 +24,7 @@ class ValueText {
     void number(double value);  // finite
     void string(std::string_view utf8);
     void bytes(std::uint64_t size);
-    void tensor(protocol::Dtype dtype, std::span<const std::int64_t> shape);
+    void tensor(protocol::Dtype dtype, std::span<const std::int64_t> shape, std::uint64_t size);
     void file(std::uint64_t size);
 
     // Containers: begin, then the children (objects: key() before each), then end.

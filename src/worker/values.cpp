@@ -1,6 +1,7 @@
 // Python objects -> value trees. Arrays and tensors are in array_values.cpp.
 #include "worker/values.hpp"
 
+#include "protocol/value.hpp"
 #include "worker/array_values.hpp"
 #include "worker/failure.hpp"
 #include "worker/integer_digits.hpp"
@@ -18,7 +19,9 @@ namespace {
 namespace nb = nanobind;
 using protocol::ErrorKind;
 
-constexpr std::size_t depth_limit = 512;
+constexpr std::size_t depth_limit = protocol::max_value_depth;
+// The server holds a value as a tree: numbers by the million belong into arrays.
+constexpr std::size_t node_limit = 5'000'000;
 
 class Encoder {
   public:
@@ -27,6 +30,10 @@ class Encoder {
 
     void encode(nb::handle object) {
         PyObject* raw = object.ptr();
+        if (++nodes_ > node_limit)
+            throw InstructionFailed(
+                ErrorKind::response_too_large,
+                fmt::format("the result has more than {} values; return arrays", node_limit));
         if (raw == Py_None)
             text_.null();
         else if (PyBool_Check(raw))
@@ -51,9 +58,10 @@ class Encoder {
         else if (nb::object scalar = plain_scalar(object); scalar.is_valid())
             encode(scalar);
         else
-            refuse(fmt::format("a {} cannot be returned; return None, booleans, numbers, strings, "
-                               "bytes, lists, dicts, arrays or tensors",
-                               Py_TYPE(raw)->tp_name));
+            refuse(
+                fmt::format("a {} cannot be returned; return None, booleans, numbers, strings, "
+                            "bytes, lists, dicts, arrays or tensors",
+                            Py_TYPE(raw)->tp_name));
         if (text_.size() > limit_)
             throw InstructionFailed(
                 ErrorKind::response_too_large,
@@ -192,12 +200,13 @@ class Encoder {
 
     void encode_tensor(const ArrayValue& array) {
         append(array.bytes());
-        text_.tensor(array.dtype, array.shape);
+        text_.tensor(array.dtype, array.shape, array.size);
     }
 
     ValueText& text_;
     Payload& payload_;
     std::uint64_t limit_;  // of the text, in bytes
+    std::size_t nodes_ = 0;
     std::vector<Level> levels_;
 };
 

@@ -16,7 +16,8 @@
 
 namespace kcoral::worker {
 
-// Writes the object's value tree to `text`, which may take `limit` bytes, and its bytes to `payload`.
+// Writes the object's value tree to `text`, which may take `limit` bytes, and its bytes to
+// `payload`.
 void encode_value(nanobind::handle object, ValueText& text, Payload& payload, std::uint64_t limit);
 
 }  // namespace kcoral::worker

@@ -1,6 +1,8 @@
 // Receiving programs, running them, and saying how they ended.
 #include "worker/worker_main.hpp"
 
+#include "base/clock.hpp"
+#include "base/utf8.hpp"
 #include "sandbox/process_tree.hpp"
 #include "worker/descriptors.hpp"
 #include "worker/executor.hpp"
@@ -9,9 +11,6 @@
 #include "worker/process_state.hpp"
 #include "worker/python.hpp"
 #include "worker/surroundings.hpp"
-
-#include "base/clock.hpp"
-#include "base/utf8.hpp"
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -85,8 +84,7 @@ class Worker {
     // Processes that libraries keep for themselves and end at exit are no left-overs of a program.
     void end_helpers() {
         nb::object tracker = imported_module("multiprocessing.resource_tracker");
-        if (tracker.is_valid())
-            call_or_clear(get_attribute(tracker, "_resource_tracker"), "_stop");
+        if (tracker.is_valid()) call_or_clear(get_attribute(tracker, "_resource_tracker"), "_stop");
         nb::object fork_server = imported_module("multiprocessing.forkserver");
         if (fork_server.is_valid())
             call_or_clear(get_attribute(fork_server, "_forkserver"), "_stop");

@@ -21,8 +21,8 @@ namespace {
 
 Failure path_failure(std::string_view path, int error_number) {
     if (error_number == ELOOP || error_number == ENOTDIR)
-        return failure(ErrorCode::io, fmt::format("{}: a component is a symbolic link or no folder",
-                                                  path));
+        return failure(ErrorCode::io,
+                       fmt::format("{}: a component is a symbolic link or no folder", path));
     return Failure(system_error(path, error_number));
 }
 
@@ -45,8 +45,8 @@ std::pair<std::string_view, std::string> split_last(std::string_view path) {
 }
 
 Result<Fd> open_component(const Fd& parent, const std::string& name) {
-    Fd directory(::openat(parent.get(), name.c_str(),
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Fd directory(
+        ::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory) return path_failure(name, errno);
     return directory;
 }
@@ -178,9 +178,9 @@ Result<Workspace::Folder> Workspace::read_folder(std::string_view path, Payload&
             else if (S_ISREG(entry.mode))
                 folder.files.push_back({std::move(inside), 0});
             else
-                return failure(ErrorCode::io,
-                               fmt::format("{} is neither a regular file nor a folder",
-                                           join(path, inside)));
+                return failure(
+                    ErrorCode::io,
+                    fmt::format("{} is neither a regular file nor a folder", join(path, inside)));
         }
     }
     folder.directories.assign(pending.begin() + 1, pending.end());

@@ -4,7 +4,6 @@
 #include "worker/worker_main.hpp"
 
 #include <Python.h>
-
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -105,15 +104,14 @@ class Zygote {
     const ZygoteOptions& options_;
     sandbox::SeatLauncher launcher_;
     Fd child_ended_;
-    std::vector<pid_t> inits_;       // of the seats that live
-    struct sigaction interrupt_ {};  // Python's own, for the workers
+    std::vector<pid_t> inits_;      // of the seats that live
+    struct sigaction interrupt_{};  // Python's own, for the workers
 };
 
 }  // namespace
 
 Result<void> serve_zygote(Channel channel, const ZygoteOptions& options, ZygoteReady ready) {
-    TRY_ASSIGN(auto launcher,
-               sandbox::SeatLauncher::create(options.sandboxed, options.workspaces));
+    TRY_ASSIGN(auto launcher, sandbox::SeatLauncher::create(options.sandboxed, options.workspaces));
     ready.isolation = sandbox::to_string(launcher.isolation());
     ready.why_not_better = launcher.why_not_better();
     return Zygote(std::move(channel), options, std::move(launcher)).serve(ready);

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -118,11 +119,12 @@ class Worker:
         assert answer.body["worker"] == name
         self.pidfd = answer.descriptors[0]
         self.ready: Message | None = None
+        self.status: int | None = None
 
     def wait_ready(self) -> None:
         if self.ready is None:
             self.ready = self.channel.receive()
-            assert self.ready is not None, self.end() and bytes(self.error_output.data)
+            assert self.ready is not None, (self.end(), bytes(self.error_output.data))
             assert self.ready.type == "worker_ready"
 
     def run(
@@ -182,27 +184,31 @@ class Worker:
         outcome.stderr = self.error_output.data[output_began[1] :].decode(errors="replace")
         return outcome
 
-    def end(self, timeout: float = 30) -> int:
-        """Closes the channel and gives the worker's wait status; kills what does not end."""
+    def end(self, timeout: float = 30) -> int | None:
+        """Closes the channel and gives the worker's wait status, None when it could not be told."""
+        if self.pidfd < 0:
+            return self.status
         self.channel.close()
         poll = select.poll()
         poll.register(self.pidfd, select.POLLIN)
         if not poll.poll(timeout * 1000):
-            signal_pidfd(self.pidfd, 9)
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
             poll.poll()
             raise AssertionError("the worker did not end by itself")
         os.close(self.pidfd)
+        self.pidfd = -1
         status = os.read(self.exit_pipe, 4)
         os.close(self.exit_pipe)
         self.output.thread.join(timeout)
         self.error_output.thread.join(timeout)
-        return struct.unpack("i", status)[0] if status else -1
+        self.status = struct.unpack("i", status)[0] if status else None
+        return self.status
 
-
-def signal_pidfd(descriptor: int, number: int) -> None:
-    import signal
-
-    signal.pidfd_send_signal(descriptor, number)
+    def kill(self) -> None:
+        """Ends the whole seat now, whatever state it is in."""
+        if self.pidfd >= 0:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            self.end()
 
 
 def digest(blob: bytes) -> str:
