@@ -145,7 +145,7 @@ def _sent_nothing(error: httpx.HTTPError) -> bool:
 
 def error_of(error: httpx.HTTPError, base_url: str, request_id: str | None) -> KCoralError:
     """What a failure of httpx means to the caller."""
-    detail = str(error) or type(error).__name__
+    detail = str(error).rstrip(".") or type(error).__name__
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
         return TransportError(
             f"cannot connect to {base_url}: {detail}. Nothing was sent. "

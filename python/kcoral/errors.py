@@ -8,6 +8,18 @@ if TYPE_CHECKING:
     from kcoral.result import ProgramResult
 
 
+# What a person can do about the server's errors.
+_ADVICE = {
+    "parse": "the server refused the request as malformed; nothing ran",
+    "request_too_large": "send less, or start the server with a larger --max-request-bytes",
+    "busy": "nothing ran; try later, or let the client try again (retries=)",
+    "timeout": "ask for more with timeout_seconds=, up to the server's --max-timeout-seconds",
+    "engine": "the server's own fault; its log tells more",
+    "response_too_large": "return less, or start the server with a larger --max-response-bytes",
+    "server_transport": "the program may have run; the router does not send it twice",
+}
+
+
 class KCoralError(Exception):
     """A request got no result. Raised itself when the server answered with an error.
 
@@ -28,6 +40,8 @@ class KCoralError(Exception):
 
     def __str__(self) -> str:
         parts = [self.message]
+        if self.kind in _ADVICE:
+            parts.append(f"- {_ADVICE[self.kind]}")
         if self.status_code is not None:
             parts.append(f"[HTTP {self.status_code}, {self.kind}]")
         else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from vectors import REQUESTS, RESPONSES, ResponseVector, load_request
 
 from kcoral import Program, ProtocolError, Register
 from kcoral._protocol.documents import CacheMiss, ErrorReply, Execution, Reply
 from kcoral._protocol.request import program_request
 from kcoral._protocol.response import ResponseReader
+from vectors import REQUESTS, RESPONSES, ResponseVector, load_request
 
 
 def read(vector: ResponseVector, size: int) -> Reply:

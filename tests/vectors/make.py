@@ -181,10 +181,12 @@ def accepted(
         )
 
 
-def refused(name: str, instructions: list[Json], body: bytes, **more: Json) -> None:
+def refused(
+    name: str, instructions: list[Json], body: bytes, needs: str = "", **more: Json
+) -> None:
     expect = {"outcome": "protocol_error"}
-    if more.pop("needs_program", False):
-        expect["needs"] = "program"
+    if needs:
+        expect["needs"] = needs
     response(name, instructions, body, expect, **more)
 
 
@@ -372,7 +374,7 @@ def make_accepted() -> None:
         "repeated": {"missing_blobs": [sha256(b"first")] * 2},
         "unknown": {"missing_blobs": [sha256(b"third")]},
     }.items():
-        refused(f"cache-miss-{name}", blobs, json_bytes({**miss, **fault}), needs_program=True)
+        refused(f"cache-miss-{name}", blobs, json_bytes({**miss, **fault}), needs="program")
     refused("cache-miss-empty", blobs, json_bytes({**miss, "missing_blobs": []}))
     refused("cache-miss-bad-digest", blobs, json_bytes({**miss, "missing_blobs": ["ABC"]}))
     refused("cache-miss-extra-member", blobs, json_bytes({**miss, "results": {}}))
@@ -402,7 +404,13 @@ def make_refused_documents() -> None:
         {"status": "ERROR", "request_id": REQUEST_ID, "error": {"kind": "parse", "message": ""}}
     ))  # fmt: skip
     refused("document-completed-with-500", steps, json_bytes(good), status=500)
-    refused("document-other-request-id", steps, json_bytes(good), request_id="0" * 36)
+    refused(
+        "document-other-request-id",
+        steps,
+        json_bytes(good),
+        request_id="0" * 36,
+        needs="X-Request-ID",
+    )
     for name, fault in {
         "negative-time": {"queue_ms": -1},
         "boolean-time": {"elapsed_ms": True},
@@ -419,11 +427,11 @@ def make_refused_documents() -> None:
         "reversed": {"b": one, "a": one},
     }.items():
         body = json_bytes(execution(results))
-        refused(f"results-{name}", steps, body, needs_program=True)
+        refused(f"results-{name}", steps, body, needs="program")
     gpus = {**good, "gpu_ids": [0], "gpu_count": 1}
-    refused("gpus-not-asked", steps, json_bytes(gpus), needs_program=True)
-    refused("gpus-missing", steps, json_bytes(good), gpu_count=2, needs_program=True)
-    refused("gpus-too-few", steps, json_bytes(gpus), gpu_count=2, needs_program=True)
+    refused("gpus-not-asked", steps, json_bytes(gpus), needs="program")
+    refused("gpus-missing", steps, json_bytes(good), gpu_count=2, needs="program")
+    refused("gpus-too-few", steps, json_bytes(gpus), gpu_count=2, needs="program")
     refused("gpus-miscounted", steps, json_bytes({**gpus, "gpu_count": 2}), gpu_count=1)
     text = json.dumps(good)
     for name, body in {
@@ -431,7 +439,7 @@ def make_refused_documents() -> None:
         "truncated": text[:-1].encode(),
         "trailing": text.encode() + b"x",
         "bom": b"\xef\xbb\xbf" + text.encode(),
-        "not-utf8": text.replace("hello", "h\x00llo").encode().replace(b"\\u0000", b"\xff"),
+        "not-utf8": text.encode().replace(b"hello", b"h\xffllo"),
         "duplicate-key": text.replace('"stdout":', '"stdout": "", "stdout":').encode(),
         "nan": text.replace("12.5", "NaN").encode(),
         "overflow": text.replace("12.5", "1e999").encode(),
@@ -455,7 +463,7 @@ def make_refused_documents() -> None:
         "other-id": instruction_error(instruction_id="run_3"),
     }.items():
         body = json_bytes(execution({}, status="FAILED", error=error))
-        refused(f"instruction-error-{name}", error_steps, body, needs_program=True)
+        refused(f"instruction-error-{name}", error_steps, body, needs="program")
     error = {"kind": "engine", "message": "m"}
     server_error = {"status": "ERROR", "request_id": REQUEST_ID, "error": error}
     for name, document in {
@@ -533,8 +541,8 @@ def make_refused_values() -> None:
     body = multipart(parts_of(execution({"a": node})))
     refused("folder-unsorted-files", folder_steps, body, content_type=MULTIPART)
     body = multipart(parts_of(execution({"a": file})))
-    refused("folder-is-file", folder_steps, body, content_type=MULTIPART, needs_program=True)
-    refused("value-is-file", steps, body, content_type=MULTIPART, needs_program=True)
+    refused("folder-is-file", folder_steps, body, content_type=MULTIPART, needs="program")
+    refused("value-is-file", steps, body, content_type=MULTIPART, needs="program")
 
 
 def make_refused_parts() -> None:

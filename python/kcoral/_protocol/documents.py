@@ -148,7 +148,10 @@ def _decode_gpus(document: dict[str, Any], asked: int | None) -> list[int] | Non
     # A program that failed before its lease holds none.
     allowed = (asked, 0) if document["status"] == "FAILED" else (asked,)
     if len(ids) not in allowed or len(set(ids)) != len(ids) or granted not in (asked, len(ids)):
-        fail("gpu_ids", f"lists {len(ids)} GPUs, the program asked for {asked}")
+        fail(
+            "gpu_ids",
+            f"lists {len(ids)} GPUs and gpu_count is {granted}, where {asked} were asked for",
+        )
     return ids
 
 

@@ -47,8 +47,8 @@ class Slot(ABC):
             )
         if self._hash.hexdigest() != self.digest:
             raise ProtocolError(
-                f"the bytes of part {self.part} do not have the SHA-256 that its value says; "
-                "something between the server and here changed them"
+                f"part {self.part} does not have the bytes that its value says: their SHA-256 is "
+                f"{self._hash.hexdigest()}, not {self.digest}"
             )
         self._place()
 
@@ -261,7 +261,8 @@ def _text_of(path: _Path) -> str:
         else:
             plain = re.fullmatch(r"[A-Za-z_]\w{0,80}", place)
             texts.append(f".{place}" if plain else f"[{place[:80]!r}]")
-    return "".join(reversed(texts)).lstrip(".")
+    whole = "".join(reversed(texts)).lstrip(".")
+    return whole if len(whole) <= 400 else f"{whole[:200]}...{whole[-200:]}"
 
 
 def _scalar(kind: str, value: Any, path: _Path) -> Any:
@@ -275,7 +276,7 @@ def _scalar(kind: str, value: Any, path: _Path) -> Any:
         return value
     if kind == "number":
         return fields.number(value, _text_of(path))
-    fail(_text_of((path, "value")), f"is not a {kind}")
+    fail(_text_of((path, "value")), f"is not of the type {kind}")
 
 
 def _check_folder(files: list[str], directories: list[str], where: str) -> None:
