@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <thread>
 
 namespace kcoral::engine {
@@ -10,6 +12,7 @@ namespace {
 struct OutputCaptureTest : testing::Test {
     boost::asio::io_context loop{1};
     Fd writer;
+    void SetUp() override { ::signal(SIGPIPE, SIG_IGN); }
     OutputCapture make() {
         auto pipe = make_pipe().value();
         writer = std::move(pipe.second);
