@@ -15,7 +15,7 @@
 namespace kcoral::sandbox {
 namespace {
 
-// "PID (name) S PPID ...", where the name may hold anything, parentheses too.
+// "PID (name) S PPID PGRP ...", where the name may hold anything, parentheses too.
 bool parse_stat(char* text, ScannedProcess& process) {
     char* open = strchr(text, '(');
     char* close = strrchr(text, ')');
@@ -24,7 +24,9 @@ bool parse_stat(char* text, ScannedProcess& process) {
     strncpy(process.name, open + 1, sizeof process.name - 1);
     process.name[sizeof process.name - 1] = '\0';
     process.state = close[2];
-    process.parent = static_cast<pid_t>(strtol(close + 3, nullptr, 10));
+    char* rest = close + 3;
+    process.parent = static_cast<pid_t>(strtol(rest, &rest, 10));
+    process.group = static_cast<pid_t>(strtol(rest, nullptr, 10));
     return true;
 }
 
@@ -52,7 +54,7 @@ struct Scan {
     std::size_t count;
 };
 
-// Signals the descendants that live and says how many there are.
+// Signals the descendants and says how many there are, zombies included.
 std::size_t signal_descendants(const char* proc, Scan& scan, const pid_t* spared,
                                std::size_t spared_count, int number) {
     ssize_t found = scan_processes(proc, scan.processes, most_processes);
@@ -62,13 +64,18 @@ std::size_t signal_descendants(const char* proc, Scan& scan, const pid_t* spared
             if (scan.processes[i].pid == spared[j])
                 scan.processes[i].parent = 0;  // cut off, with all below it
     mark_descendants(scan.processes, scan.count, getpid());
-    std::size_t alive = 0;
+    std::size_t descendants = 0;
     for (std::size_t i = 0; i < scan.count; ++i) {
-        if (!scan.processes[i].descendant || !scan.processes[i].alive()) continue;
-        ++alive;
-        kill(scan.processes[i].pid, number);
+        const ScannedProcess& process = scan.processes[i];
+        if (!process.descendant) continue;
+        ++descendants;
+        if (process.alive()) kill(process.pid, number);
+        // The group at once, so that no member can fork itself out of the way; of the dead, too,
+        // who may have forked before. It lies in the session of the one found, but may be ours
+        // where that is the same.
+        if (process.group > 1 && process.group != getpgrp()) kill(-process.group, number);
     }
-    return alive;
+    return descendants;
 }
 
 }  // namespace
@@ -105,21 +112,22 @@ std::size_t kill_descendants(const char* proc, const pid_t* spared, std::size_t 
     Scan scan{};
     scan.processes = static_cast<ScannedProcess*>(calloc(most_processes, sizeof(ScannedProcess)));
     if (!scan.processes) return 1;
-    // A stopped process forks no more: stop them until no new ones appear, then kill.
-    std::size_t stopped = 0;
-    for (std::size_t before = ~std::size_t{0}; before != stopped;) {
-        before = stopped;
+    // A stopped process forks no more: stop them until no new ones appear, or nearly so, then kill.
+    std::size_t stopped = ~std::size_t{0};
+    for (int round = 0; round < 8; ++round) {
+        std::size_t before = stopped;
         stopped = signal_descendants(proc, scan, spared, spared_count, SIGSTOP);
+        if (stopped == before) break;
     }
-    std::size_t alive = signal_descendants(proc, scan, spared, spared_count, SIGKILL);
-    if (alive > 0) {
+    std::size_t found = signal_descendants(proc, scan, spared, spared_count, SIGKILL);
+    if (found > 0) {
         timespec moment{0, 1'000'000};  // for the killed to die
         nanosleep(&moment, nullptr);
     }
     for (std::size_t i = 0; i < scan.count; ++i)
         if (scan.processes[i].descendant) waitpid(scan.processes[i].pid, nullptr, WNOHANG);
     free(scan.processes);
-    return alive;
+    return found;
 }
 
 }  // namespace kcoral::sandbox

@@ -10,6 +10,7 @@ namespace kcoral::sandbox {
 struct ScannedProcess {
     pid_t pid;
     pid_t parent;
+    pid_t group;
     char state;       // as in /proc/PID/stat
     char name[16];    // ends with NUL; chosen by the process itself
     bool descendant;  // scratch of those who walk the tree
@@ -25,7 +26,8 @@ ssize_t scan_processes(const char* proc, ScannedProcess* processes, std::size_t 
 void mark_descendants(ScannedProcess* processes, std::size_t count, pid_t root);
 
 // Kills every descendant of the calling process outside the subtrees of `spared`, and reaps those
-// that are its children. Gives how many still lived when it struck: call again until none did.
+// that are its children. Gives how many there still were, zombies included, when it struck: call
+// again until there were none.
 // Works on processes that fork meanwhile, ignore signals, left the session or were orphaned (the
 // caller must adopt orphans: PR_SET_CHILD_SUBREAPER).
 std::size_t kill_descendants(const char* proc, const pid_t* spared, std::size_t spared_count);

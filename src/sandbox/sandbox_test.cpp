@@ -75,7 +75,7 @@ TEST_P(Sandbox, RunsSeatsOfARootUnderUsersOfTheirOwn) {
 }
 
 TEST_P(Sandbox, ShowsOnlyTheSeatsProcesses) {
-    EXPECT_THAT(lines_of(run_.run({"processes"}), "sees:"),
+    EXPECT_THAT(lines_of(run_.run({"list-processes"}), "sees:"),
                 UnorderedElementsAre("sees: 1", "sees: 2"));
 }
 
@@ -162,16 +162,16 @@ TEST_P(Sandbox, LimitsMemoryFilesAndDescriptors) {
         const char* outcome;
     };
     for (const Case& c : {
-             Case{"memory=268435456", "memory=300000000", "take memory: refused"},
-             Case{"memory=268435456", "memory=1000000", "take memory: done"},
-             Case{"address_space=2000000000", "memory=2000000000", "take memory: refused"},
+             Case{"memory=268435456", "take-memory=300000000", "take memory: refused"},
+             Case{"memory=268435456", "take-memory=1000000", "take memory: done"},
+             Case{"address_space=2000000000", "take-memory=2000000000", "take memory: refused"},
              Case{"open_files=100", "open-many", "opened: 97"},
              Case{"file_size=100000", "write-much=200000", "wrote: 100000"},
              Case{"file_size=200000", "write-much=200000", "wrote: 200000"},
              Case{"workspace_size=1048576", "write-much=2000000", "wrote: 1048576"},
              Case{"workspace_size=4194304", "write-much=2000000", "wrote: 2000000"},
          }) {
-        if (sanitized && std::string_view(c.deed).starts_with("memory=")) continue;
+        if (sanitized && std::string_view(c.deed).starts_with("take-memory")) continue;
         EXPECT_THAT(run_.run({c.limit, c.deed}), HasSubstr(c.outcome)) << c.limit << " " << c.deed;
     }
 }

@@ -35,6 +35,7 @@ struct SeatLauncher::State {
     std::string workspaces;
     std::vector<std::string> kept_mounts;
     Fd init_program;
+    FdPair alive;  // nobody else holds its writing end for longer than a launch takes
     std::optional<SeccompFilter> filter;
     std::optional<UserRange> users;
     bool own_counts = false;
@@ -109,6 +110,7 @@ void volunteer_for_the_oom_killer() {
     if (launch.entry.isolation == Isolation::session) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != init) ::_exit(setup_failed);
+        ::setpgid(0, 0);  // so that init can signal the group without itself
     }
     ::prctl(PR_SET_DUMPABLE, 1);
     ::dup2(launch.standard_input, 0);
@@ -231,6 +233,7 @@ Result<SeatLauncher> SeatLauncher::create(bool sandboxed, const std::string& wor
     state->isolation = sandboxed ? Isolation::sandbox : Isolation::process_tree;
     state->workspaces = workspaces;
     TRY_ASSIGN(state->init_program, make_init_program());
+    TRY_ASSIGN(state->alive, make_pipe());
     bool admin = has_admin_capability();
     if (sandboxed) {
         TRY_ASSIGN(state->filter, SeccompFilter::compile());
@@ -247,6 +250,9 @@ Result<SeatLauncher> SeatLauncher::create(bool sandboxed, const std::string& wor
     } else {
         state->drop_capabilities = false;  // the operator's own, kept without a sandbox
     }
+
+    // Where an init was killed, its orphans come to us.
+    if (!sandboxed) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 
     SeatLauncher launcher(std::move(state));
     auto tried = try_a_seat(launcher, workspaces);
@@ -267,6 +273,8 @@ Result<Seat> SeatLauncher::launch(const SeatSpec& spec, const WorkerMain& worker
     launch.entry.kept_mounts = state_->kept_mounts;
     launch.entry.limits = spec.limits;
     launch.entry.cgroup = spec.cgroup;
+    launch.entry.zygote_alive = state_->alive.first.get();
+    launch.entry.zygote_alive_writer = state_->alive.second.get();
     launch.entry.own_counts = state_->own_counts;
     launch.entry.drop_capabilities = state_->drop_capabilities;
     if (state_->users)

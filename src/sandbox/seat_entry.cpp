@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -138,9 +139,13 @@ Result<void> change_user(const SeatEntry& entry) {
     return {};
 }
 
-Result<void> die_with_zygote(int signal) {
+Result<void> die_with_zygote(const SeatEntry& entry, int signal) {
     if (::prctl(PR_SET_PDEATHSIG, signal) != 0)
         return errno_failure("asking to die with the zygote");
+    // It may have died before it was asked.
+    ::close(entry.zygote_alive_writer);
+    pollfd alive{entry.zygote_alive, POLLIN, 0};
+    if (::poll(&alive, 1, 0) != 0) return failure(ErrorCode::closed, "the zygote has died");
     return {};
 }
 
@@ -163,7 +168,7 @@ Result<void> enter_sandbox(const SeatEntry& entry) {
 }
 
 Result<void> enter_process_tree(const SeatEntry& entry) {
-    TRY(die_with_zygote(SIGKILL));
+    TRY(die_with_zygote(entry, SIGKILL));
     TRY(enter_namespaces(CLONE_NEWNS));
     TRY(stop_propagation());
     TRY(mount_proc());
@@ -175,7 +180,7 @@ Result<void> enter_process_tree(const SeatEntry& entry) {
 }
 
 Result<void> enter_session(const SeatEntry& entry) {
-    TRY(die_with_zygote(SIGHUP));
+    TRY(die_with_zygote(entry, SIGHUP));
     TRY(adopt_orphans());
     TRY(give_folders(entry.workspace.c_str(), entry));
     TRY(change_directory(entry.workspace.c_str()));

@@ -23,6 +23,10 @@ struct SeatEntry {
     std::vector<std::string> kept_mounts;
     SeatLimits limits;
     const Fd* cgroup = nullptr;
+    // A pipe that nobody but the zygote writes to: at its end the zygote is dead. Outside the
+    // sandbox only; in there, bubblewrap ends with the zygote and takes all along.
+    int zygote_alive = -1;
+    int zygote_alive_writer = -1;
     // The user the seat runs as, when that is not the zygote's. `own_counts`: otherwise, whether
     // it gets a user namespace, so that its processes are counted alone.
     std::optional<uid_t> user;

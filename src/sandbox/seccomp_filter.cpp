@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -84,8 +85,9 @@ constexpr std::string_view denied_calls[] = {
 };
 
 // A network namespace confines these families; others (vsock, packet, AF_ALG, ...) it does not, or
-// nobody needs them.
-constexpr int allowed_families[] = {AF_UNIX, AF_INET, AF_NETLINK, AF_INET6};
+// nobody needs them. In ascending order.
+constexpr int allowed_families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+static_assert(std::ranges::is_sorted(allowed_families));
 
 constexpr unsigned long namespace_flags[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
                                              CLONE_NEWIPC, CLONE_NEWUSER,   CLONE_NEWPID,

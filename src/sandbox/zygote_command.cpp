@@ -96,8 +96,8 @@ void add_namespaces(Arguments& arguments, const Policy& policy) {
     if (!policy.root) arguments.add("--unshare-user");
     std::vector<const char*> capabilities = {"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETPCAP"};
     if (policy.root)  // seats run under users of their own, and own their workspaces
-        capabilities.insert(capabilities.end(),
-                            {"CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_DAC_OVERRIDE"});
+        capabilities.insert(capabilities.end(), {"CAP_SETUID", "CAP_SETGID", "CAP_CHOWN",
+                                                 "CAP_DAC_OVERRIDE", "CAP_KILL"});
     for (const char* capability : capabilities)
         arguments.add("--cap-add", capability);
 }

@@ -90,11 +90,13 @@ std::vector<std::string> SandboxRun::command(const std::vector<std::string>& wor
     if (where_ == Where::sandbox) {
         auto written = write_system_files(policy_);
         must(written.has_value(), "write_system_files");
+        if (who_ == Who::plain_user && ::geteuid() == 0)
+            must(::chown((workspaces_ + "/.system").c_str(), nobody, nobody) == 0, "chown");
         rest = zygote_command(policy_, program);
     }
     if (where_ == Where::barred) {
-        rest = {"bwrap",      "--dev-bind", "/", "/", "--unshare-user", "--disable-userns",
-                "--cap-drop", "ALL",        "--"};
+        rest = {"bwrap",          "--dev-bind",       "/",          "/",   "--die-with-parent",
+                "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--"};
         rest.insert(rest.end(), program.begin(), program.end());
     }
     all.insert(all.end(), rest.begin(), rest.end());
