@@ -60,8 +60,8 @@ std::optional<InstructionFailed> failure_of(Step step) {
 void check_name(const std::string& path) {
     if (is_utf8(path) && protocol::is_normal_path(path)) return;
     throw InstructionFailed(ErrorKind::serialization,
-                            fmt::format("'{}' cannot be returned: a path must be UTF-8 without "
-                                        "backslashes, of bounded length",
+                            fmt::format("'{}' cannot be returned: a path must be UTF-8 and of "
+                                        "bounded length",
                                         to_utf8(path)));
 }
 

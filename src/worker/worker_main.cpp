@@ -97,15 +97,18 @@ class Worker {
         auto tree = sandbox::ProcessTree::of_this_worker();
         auto grace = from_seconds(request.termination_grace_seconds);
         auto left = tree.wait_until_gone(std::chrono::steady_clock::now() + grace);
-        if (left && left->empty()) return;
-        std::string found = left ? describe(*left) : left.error().message;
+        if (!left) {
+            finished.retire = "sandbox_cleanup: " + left.error().message;
+            return;
+        }
+        if (left->empty()) return;
         auto killed = tree.kill(std::chrono::steady_clock::now() + std::chrono::seconds(5));
         if (!killed) finished.retire = "sandbox_cleanup: " + killed.error().message;
-        if (!finished.error)
-            finished.error = {protocol::ErrorKind::runtime,
-                              "background processes were left running and have been killed: " +
-                                  found + "; wait for every process before returning",
-                              instruction, ""};
+        if (finished.error) return;
+        finished.error = {protocol::ErrorKind::runtime,
+                          "background processes were left running and have been killed: " +
+                              describe(*left) + "; wait for every process before returning",
+                          instruction, ""};
     }
 
     static std::string describe(const std::vector<sandbox::ProcessEntry>& processes) {

@@ -144,7 +144,9 @@ Result<void> Workspace::write_file(std::string_view path, const Fd& source, std:
         std::string parent(parents.substr(0, slash));
         if (::mkdirat(directory.get(), parent.c_str(), 0700) != 0 && errno != EEXIST)
             return path_failure(path, errno);
-        TRY_ASSIGN(directory, open_component(directory, parent));
+        auto opened = open_component(directory, parent);
+        if (!opened) return Failure(std::move(opened).error().within(path));
+        directory = std::move(*opened);
         parents.remove_prefix(std::min(slash + 1, parents.size()));
     }
     Fd file(::openat(directory.get(), name.c_str(),
