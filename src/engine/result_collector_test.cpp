@@ -42,7 +42,7 @@ struct ResultCollectorTest : testing::Test {
     std::vector<ReturnedResult> settle(const std::shared_ptr<ResultCollector>& collector) {
         bool settled = false;
         collector->when_settled([&] { settled = true; });
-        loop.restart();
+        auto work = boost::asio::make_work_guard(loop);  // the pool posts here later
         while (!settled)
             loop.run_one();
         return collector->take().value();
