@@ -86,7 +86,8 @@ class AsyncClient:
         )
         while exchange.result is None:
             attempt = exchange.next_attempt()
-            await asyncio.sleep(exchange.pause_seconds)
+            if exchange.pause_seconds:
+                await asyncio.sleep(exchange.pause_seconds)
             try:
                 await self._send(exchange, attempt)
             except httpx.HTTPError as error:

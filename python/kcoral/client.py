@@ -83,7 +83,8 @@ class Client:
         )
         while exchange.result is None:
             attempt = exchange.next_attempt()
-            time.sleep(exchange.pause_seconds)
+            if exchange.pause_seconds:
+                time.sleep(exchange.pause_seconds)
             try:
                 self._send(exchange, attempt)
             except httpx.HTTPError as error:

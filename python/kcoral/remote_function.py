@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sized
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -183,7 +183,7 @@ class RemoteFunction(_FunctionBase[P, R]):
 
     def map(
         self, items: Iterable[Any], concurrency: int = 8, *, return_exceptions: bool = False
-    ) -> Iterator[R]:
+    ) -> Generator[R, None, None]:
         """Runs it on each item, at most `concurrency` at once; yields values in the items' order.
 
         Items are taken as they are needed. The first failure is raised in its place and nothing
@@ -192,7 +192,9 @@ class RemoteFunction(_FunctionBase[P, R]):
         _check_concurrency(concurrency)
         return self._map(items, concurrency, return_exceptions)
 
-    def _map(self, items: Iterable[Any], concurrency: int, keep_errors: bool) -> Iterator[R]:
+    def _map(
+        self, items: Iterable[Any], concurrency: int, keep_errors: bool
+    ) -> Generator[R, None, None]:
         def call(program: Program) -> Any:
             try:
                 return _value_of(self._run(program))
@@ -239,14 +241,14 @@ class AsyncRemoteFunction(_FunctionBase[P, R]):
 
     def map(
         self, items: Iterable[Any], concurrency: int = 8, *, return_exceptions: bool = False
-    ) -> AsyncIterator[R]:
+    ) -> AsyncGenerator[R, None]:
         """See RemoteFunction.map; for `async for`. Leaving the loop early cancels what runs."""
         _check_concurrency(concurrency)
         return self._map(items, concurrency, return_exceptions)
 
     async def _map(
         self, items: Iterable[Any], concurrency: int, keep_errors: bool
-    ) -> AsyncIterator[R]:
+    ) -> AsyncGenerator[R, None]:
         async def call(program: Program) -> Any:
             try:
                 return _value_of(await self._run(program))

@@ -69,8 +69,12 @@ Answer = Callable[[Received, socket.socket], bool]
 class FakeServer:
     """Listens on a free port of the loopback; each request takes the next answer of the script."""
 
-    def __init__(self, *script: Answer) -> None:
+    def __init__(
+        self, *script: Answer, wrap: Callable[[socket.socket], socket.socket] | None = None
+    ) -> None:
+        """`wrap` puts something, like TLS, around each connection."""
         self.script = list(script)
+        self._wrap = wrap
         self.received: list[Received] = []
         self.connections = 0
         self._lock = threading.Lock()
@@ -114,7 +118,14 @@ class FakeServer:
                 self._threads.append(thread)
                 thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, raw: socket.socket) -> None:
+        try:
+            connection = self._wrap(raw) if self._wrap else raw
+        except OSError:  # the client broke off the handshake
+            with self._lock:
+                self._open.remove(raw)
+            raw.close()
+            return
         stream = connection.makefile("rb")
         try:
             while request := read_request(stream):
@@ -130,7 +141,7 @@ class FakeServer:
         finally:
             stream.close()
             with self._lock:
-                self._open.remove(connection)
+                self._open.remove(raw)
             shut(connection)
             connection.close()
 

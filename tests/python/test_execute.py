@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import socket
 import threading
 
 import fake_server as fake
@@ -12,6 +14,7 @@ from conftest import Connect
 from fake_server import FakeServer
 
 from kcoral import (
+    AsyncClient,
     KCoralError,
     Program,
     ProtocolError,
@@ -321,6 +324,28 @@ def test_error_while_the_upload_is_under_way_is_heard(connect: Connect) -> None:
         with pytest.raises(KCoralError) as caught:
             connect(server.url).execute(program)
         assert caught.value.status_code == 413
+
+
+def test_cancelling_closes_the_connection() -> None:
+    arrived, left = threading.Event(), threading.Event()
+
+    def wait_for_the_end(_request: fake.Received, connection: socket.socket) -> bool:
+        arrived.set()
+        if connection.recv(1) == b"":
+            left.set()
+        return False
+
+    async def run() -> None:
+        async with AsyncClient(server.url) as client:
+            task = asyncio.create_task(client.execute(two_blobs()))
+            await asyncio.to_thread(arrived.wait, 30)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(left.wait, 30)
+
+    with FakeServer(wait_for_the_end) as server:
+        asyncio.run(run())
 
 
 # --- retries

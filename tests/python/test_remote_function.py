@@ -433,7 +433,7 @@ def test_map_takes_items_only_as_it_needs_them() -> None:
         values = double.map(items(), concurrency=3)
         assert next(values) == 0
         assert len(taken) == 3
-        values.close()  # type: ignore[attr-defined]
+        values.close()
         assert len(server.received) <= 3
 
 
@@ -449,7 +449,7 @@ def test_leaving_an_async_map_cancels_what_runs() -> None:
 
             values = double.map(range(5), concurrency=2)
             assert await anext(values) == 0
-            await values.aclose()  # type: ignore[attr-defined]
+            await values.aclose()
 
     def answer_only_0(request: fake.Received, connection: Any) -> bool:
         is_0 = request.program["instructions"][2]["args"] == [0]
