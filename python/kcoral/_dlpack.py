@@ -13,7 +13,8 @@ from kcoral._dtypes import ITEM_SIZES, numpy_dtype
 if TYPE_CHECKING:
     import numpy as np
 
-_HOST_DEVICES = {1: "CPU", 3: "CUDA pinned host", 11: "ROCm pinned host", 13: "CUDA managed"}
+# CPU; pinned by CUDA, by ROCm; managed by CUDA.
+_HOST_DEVICES = {1, 3, 11, 13}
 
 # (DLPack's type code, bits) -> the contract's name
 _DTYPES = {
@@ -49,16 +50,15 @@ class _Tensor(ctypes.Structure):
     )
 
 
+def is_in_host_memory(value: Any) -> bool:
+    """Whether a DLPack producer's bytes can be read here."""
+    return int(value.__dlpack_device__()[0]) in _HOST_DEVICES
+
+
 def array_from_dlpack(value: Any) -> np.ndarray[Any, Any]:
-    """A view of the producer's memory, which it keeps alive. Raises TypeError with advice."""
+    """A view of host memory, which it keeps alive. Raises TypeError for types without a name."""
     import numpy as np
 
-    device = int(value.__dlpack_device__()[0])
-    if device not in _HOST_DEVICES:
-        raise TypeError(
-            f"a {type(value).__name__} on DLPack device type {device} is not in host memory; "
-            "copy it to the host first"
-        )
     capsule = value.__dlpack__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kcoral._blob import Blob, blob_of_bytes
-from kcoral._dlpack import array_from_dlpack
+from kcoral._dlpack import array_from_dlpack, is_in_host_memory
 from kcoral._dtypes import IN_ML_DTYPES, check_dtype, tensor_size
 
 if TYPE_CHECKING:
@@ -104,9 +104,15 @@ def _array_of(value: object) -> tuple[Array, str, list[int]]:
         array: Array = value
     elif isinstance(value, np.generic):
         array = np.asarray(value)
-    elif hasattr(value, "__dlpack__"):
+    elif hasattr(value, "__dlpack__") and is_in_host_memory(value):
         array = array_from_dlpack(value)
-    elif hasattr(value, "__array_interface__"):
+    elif hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        raise TypeError(
+            f"a {type(value).__name__} that is not in host memory cannot be sent; "
+            "copy it to the host first"
+        )
+    elif hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
+        # A device's array that NumPy can ask for a copy, or one of this process.
         array = np.asarray(value)
     else:
         raise TypeError(

@@ -219,6 +219,14 @@ def test_dlpack_that_cannot_be_sent() -> None:
         sent(OnlyDlpack(bytes(8), 5, 64, [1]))
 
 
+def test_device_array_is_asked_for_a_host_copy() -> None:
+    class OnDevice(OnlyDlpack):
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            return np.array([1, 2], "<i2")
+
+    assert sent(OnDevice(b"", 0, 16, [2], device=2)) == ("int16", [2], b"\1\0\2\0")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_torch_tensors() -> None:
     import torch
