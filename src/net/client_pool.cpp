@@ -112,6 +112,7 @@ std::unique_ptr<ClientResponse> make_client_response(std::shared_ptr<ClientPool>
                                                      ResponseHead head, bool answers_head_request,
                                                      bool request_complete) {
     bool keep = head.keep_alive && request_complete;
+    connection->rest();
     auto framing = framing_of(head, answers_head_request);
     return std::make_unique<PooledResponse>(std::move(pool), std::move(connection), std::move(head),
                                             framing, keep);
