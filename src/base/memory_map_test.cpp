@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 namespace kcoral {
 namespace {
@@ -21,6 +22,15 @@ TEST(MemoryMap, WhatOneMappingWritesAnotherReads) {
 TEST(MemoryMap, AnEmptyFileMapsToNoBytes) {
     auto file = make_memory_file("test").value();
     EXPECT_TRUE(MemoryMap::read_only(file, 0).value().bytes().empty());
+}
+
+TEST(MemoryMap, ASealedFileCanBeMappedFromAnyPageOn) {
+    auto file = make_memory_file("test").value();
+    auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    ASSERT_TRUE(write_all(file, as_bytes(std::string(page, 'a') + "bcd")));
+    auto before = MemoryMap::read_only(file, page).value();
+    ASSERT_TRUE(seal_memory_file(file));
+    EXPECT_EQ(as_text(MemoryMap::read_only(file, 3, page).value().bytes()), "bcd");
 }
 
 TEST(MemoryMap, MovingLeavesTheSourceEmpty) {

@@ -150,6 +150,10 @@ Result<void> IncomingBlob::append(ByteView bytes) {
     return {};
 }
 
+void IncomingBlob::end() {
+    if (core_->arrival && core_->size > core_->handed_over) core_->hand_over(core_->size);
+}
+
 std::uint64_t IncomingBlob::size() const {
     return core_->size;
 }
@@ -167,10 +171,8 @@ asio::awaitable<void> IncomingBlob::caught_up() {
 asio::awaitable<Result<BlobPtr>> IncomingBlob::finish() {
     auto core = core_;
     if (core->arrival) {
-        auto work = [arrival = core->arrival, end = core->size, pool = core->pool] {
-            arrival->hash_up_to(end);
-            return arrival->seal(pool);
-        };
+        end();
+        auto work = [arrival = core->arrival, pool = core->pool] { return arrival->seal(pool); };
         co_return co_await offload(*core->strand, std::move(work));
     }
     if (core->size <= hash_on_the_loop) co_return make_small(std::move(core->small));

@@ -43,8 +43,12 @@ class IncomingBlob {
     // Returns once it no longer is. Cancellation ends the wait early.
     boost::asio::awaitable<void> caught_up();
 
-    // Waits for the hash, seals and gives the blob. At most once, and the last call. The work goes
-    // on to its end even when the wait is cancelled.
+    // No more bytes will come: what is left is hashed now, in the background. For a caller that
+    // finishes later, after other blobs have arrived.
+    void end();
+
+    // Ends it, waits for the hash, seals and gives the blob. At most once, and the last call. The
+    // work goes on to its end even when the wait is cancelled.
     boost::asio::awaitable<Result<BlobPtr>> finish();
 
   private:

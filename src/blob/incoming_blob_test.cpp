@@ -129,6 +129,20 @@ TEST(IncomingBlob, ALoopThatEndsAmidAnUploadLeavesNothing) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST(IncomingBlob, ABlobThatWasEndedIsFinishedLaterAllTheSame) {
+    Loop loop;
+    for (std::size_t size : {std::size_t{10}, small + 1, 2 * mib, 2 * mib + 1}) {
+        auto bytes = make_bytes(size);
+        IncomingBlob incoming(loop.io.get_executor(), loop.pool.get_executor());
+        ASSERT_TRUE(incoming.append(bytes));
+        incoming.end();
+        loop.poll();
+        auto blob = loop.run(incoming.finish()).value();
+        EXPECT_EQ(blob->digest(), Sha256::of(bytes));
+        EXPECT_EQ(blob->size(), size);
+    }
+}
+
 TEST(IncomingBlob, ManySmallBlobsTakeNoDescriptors) {
     Loop loop;
     std::size_t before = open_descriptors();
