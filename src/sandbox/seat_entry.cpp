@@ -116,8 +116,9 @@ Result<void> mount_workspace_below(const SeatEntry& entry, std::size_t index) {
     return {};
 }
 
+// Covered, not unmounted: that waits for every processor (RCU), milliseconds on a busy host.
 Result<void> hide_other_workspaces(const SeatEntry& entry) {
-    if (::umount2(entry.workspaces.c_str(), MNT_DETACH) != 0)
+    if (::mount(empty_folder.data(), entry.workspaces.c_str(), nullptr, MS_BIND, nullptr) != 0)
         return errno_failure("hiding other workspaces");
     return {};
 }

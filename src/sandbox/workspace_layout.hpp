@@ -15,6 +15,9 @@ namespace kcoral::sandbox {
 // Where a sandboxed worker sees its workspace.
 constexpr std::string_view sandbox_workspace = "/work";
 
+// What the sandboxed worker sees in place of the folder of all workspaces.
+constexpr std::string_view empty_folder = "/var/empty";
+
 // Below the workspace: what /tmp and /var/tmp, and what /dev/shm point to in the sandbox; the
 // caches of tools, each made by its tool.
 constexpr std::string_view private_folder = ".kcoral";

@@ -95,9 +95,11 @@ void add_namespaces(Arguments& arguments, const Policy& policy) {
                   "--new-session", "--cap-drop", "ALL");
     if (!policy.root) arguments.add("--unshare-user");
     std::vector<const char*> capabilities = {"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETPCAP"};
-    if (policy.root)  // seats run under users of their own, and own their workspaces
+    // A root's seats run under users of their own and own their workspaces; where root has no
+    // other users, they get user namespaces (CAP_SETFCAP, for a map of root's id).
+    if (policy.root)
         capabilities.insert(capabilities.end(), {"CAP_SETUID", "CAP_SETGID", "CAP_CHOWN",
-                                                 "CAP_DAC_OVERRIDE", "CAP_KILL"});
+                                                 "CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_SETFCAP"});
     for (const char* capability : capabilities)
         arguments.add("--cap-add", capability);
 }
@@ -159,7 +161,7 @@ std::vector<std::string> zygote_command(const Policy& policy,
     add_devices(arguments, policy);
     for (const auto& [link, target] : links)
         arguments.mount("--symlink", target, link);
-    arguments.add("--dir", sandbox_workspace);
+    arguments.add("--dir", sandbox_workspace, "--dir", empty_folder);
     add_paths(arguments, policy);
     arguments.add("--bind", policy.workspaces, zygote_workspaces);
     arguments.add("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--");
