@@ -21,13 +21,17 @@ namespace kcoral::server {
 
 struct State {
     explicit State(const ServerOptions& server_options);
+    // Ends the pool's work first: it posts to the loop.
+    ~State() { pool.join(); }
 
     const ServerOptions& options;
     const std::string instance_id = make_uuid();
     const WallTime started_at = std::chrono::system_clock::now();
 
-    boost::asio::io_context loop{1};
+    // Before the loop, as it must go after it: what a coroutine leaves behind may be freed on the
+    // pool.
     boost::asio::thread_pool pool;
+    boost::asio::io_context loop{1};
     blob::MemoryCache cache;
     blob::DiskCache disk_cache;
     blob::UploadBudget uploads;

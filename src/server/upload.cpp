@@ -25,7 +25,10 @@ class Arrivals final : public protocol::BlobSink {
         return {};
     }
     Result<void> blob_data(ByteView bytes) override { return blobs_.back().bytes.append(bytes); }
-    Result<void> blob_end() override { return {}; }
+    Result<void> blob_end() override {
+        blobs_.back().bytes.end();
+        return {};
+    }
 
     struct Arrival {
         Digest claimed;
