@@ -3,6 +3,7 @@
 This is what `make demo` runs. The server takes a free port and a GPU where there is one.
 """
 
+import os
 import pathlib
 import re
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-KCORAL = HERE.parent / "build" / "kcoral"
+KCORAL = os.environ.get("KCORAL_BINARY", HERE.parent / "build" / "kcoral")
 
 
 def start_server() -> tuple[subprocess.Popen[str], str]:
