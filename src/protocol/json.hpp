@@ -2,8 +2,8 @@
 //
 // Strict means: UTF-8 without a byte order mark, exactly one value, no member twice in any object,
 // no NaN, no number beyond the doubles, no lone surrogate, bounded nesting. Integers of any size
-// are exact; a number written with a fraction or an exponent is a double. Values own all they hold,
-// move cheaply and may be used on any thread, one at a time.
+// are exact; a number written with a fraction or an exponent is the nearest double (exponents
+// beyond 2147483647 are refused whatever their sign). Values own all they hold and move cheaply.
 #pragma once
 
 #include "base/error.hpp"

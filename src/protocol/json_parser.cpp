@@ -83,13 +83,13 @@ struct Builder {
 
     explicit Builder(std::size_t max_values) : values_left(max_values) {}
 
-    bool stop(std::string why, json::error_code& ec) {
+    bool stop(std::string why, boost::system::error_code& ec) {
         problem = std::move(why);
         ec = json::error::syntax;
         return false;
     }
 
-    bool add(Json value, json::error_code& ec) {
+    bool add(Json value, boost::system::error_code& ec) {
         if (values_left == 0) return stop("there are too many values in this document", ec);
         --values_left;
         if (open.empty())
@@ -101,7 +101,7 @@ struct Builder {
         return true;
     }
 
-    bool close(json::error_code& ec) {
+    bool close(boost::system::error_code& ec) {
         Json container = std::move(open.back().container);
         open.pop_back();
         return add(std::move(container), ec);
@@ -114,7 +114,7 @@ struct Builder {
         return text;
     }
 
-    bool number(json::string_view last, json::error_code& ec) {
+    bool number(json::string_view last, boost::system::error_code& ec) {
         std::string_view digits = whole(last);
         Json value;
         if (digits.find_first_of(".eE") == std::string_view::npos) {
@@ -131,64 +131,64 @@ struct Builder {
         return add(std::move(value), ec);
     }
 
-    bool on_document_begin(json::error_code&) { return true; }
-    bool on_document_end(json::error_code&) { return true; }
+    bool on_document_begin(boost::system::error_code&) { return true; }
+    bool on_document_end(boost::system::error_code&) { return true; }
 
-    bool on_array_begin(json::error_code&) {
+    bool on_array_begin(boost::system::error_code&) {
         open.push_back({Json(JsonArray{}), {}});
         return true;
     }
-    bool on_array_end(std::size_t, json::error_code& ec) { return close(ec); }
+    bool on_array_end(std::size_t, boost::system::error_code& ec) { return close(ec); }
 
-    bool on_object_begin(json::error_code&) {
+    bool on_object_begin(boost::system::error_code&) {
         open.push_back({Json(JsonObject{}), {}});
         return true;
     }
-    bool on_object_end(std::size_t, json::error_code& ec) {
+    bool on_object_end(std::size_t, boost::system::error_code& ec) {
         if (const std::string* name = repeated_name(*open.back().container.object()))
             return stop(fmt::format("the object that ends here has the key {} twice", quote(*name)),
                         ec);
         return close(ec);
     }
 
-    bool on_string_part(json::string_view part, std::size_t, json::error_code&) {
+    bool on_string_part(json::string_view part, std::size_t, boost::system::error_code&) {
         text.append(part.data(), part.size());
         return true;
     }
-    bool on_string(json::string_view last, std::size_t, json::error_code& ec) {
+    bool on_string(json::string_view last, std::size_t, boost::system::error_code& ec) {
         std::string value(whole(last));
         text.clear();
         return add(Json(std::move(value)), ec);
     }
-    bool on_key_part(json::string_view part, std::size_t, json::error_code&) {
+    bool on_key_part(json::string_view part, std::size_t, boost::system::error_code&) {
         text.append(part.data(), part.size());
         return true;
     }
-    bool on_key(json::string_view last, std::size_t, json::error_code&) {
+    bool on_key(json::string_view last, std::size_t, boost::system::error_code&) {
         open.back().key = whole(last);
         text.clear();
         return true;
     }
 
-    bool on_number_part(json::string_view part, json::error_code&) {
+    bool on_number_part(json::string_view part, boost::system::error_code&) {
         text.append(part.data(), part.size());
         return true;
     }
     // The parser's own numbers are not exact; the text is.
-    bool on_int64(std::int64_t, json::string_view last, json::error_code& ec) {
+    bool on_int64(std::int64_t, json::string_view last, boost::system::error_code& ec) {
         return number(last, ec);
     }
-    bool on_uint64(std::uint64_t, json::string_view last, json::error_code& ec) {
+    bool on_uint64(std::uint64_t, json::string_view last, boost::system::error_code& ec) {
         return number(last, ec);
     }
-    bool on_double(double, json::string_view last, json::error_code& ec) {
+    bool on_double(double, json::string_view last, boost::system::error_code& ec) {
         return number(last, ec);
     }
 
-    bool on_bool(bool value, json::error_code& ec) { return add(Json(value), ec); }
-    bool on_null(json::error_code& ec) { return add(Json(), ec); }
-    bool on_comment_part(json::string_view, json::error_code&) { return true; }
-    bool on_comment(json::string_view, json::error_code&) { return true; }
+    bool on_bool(bool value, boost::system::error_code& ec) { return add(Json(value), ec); }
+    bool on_null(boost::system::error_code& ec) { return add(Json(), ec); }
+    bool on_comment_part(json::string_view, boost::system::error_code&) { return true; }
+    bool on_comment(json::string_view, boost::system::error_code&) { return true; }
 };
 
 Failure failure_at(std::string_view text, std::size_t offset, std::string_view what) {
@@ -208,7 +208,7 @@ bool is_leading_surrogate(std::string_view escape) {
            std::string_view("89abAB").contains(escape[3]);
 }
 
-std::string explain(json::error_code error, std::string_view text, std::size_t offset,
+std::string explain(boost::system::error_code error, std::string_view text, std::size_t offset,
                     const JsonLimits& limits) {
     if (error == json::error::too_deep)
         return fmt::format("arrays and objects nest deeper than {} levels", limits.depth);
@@ -223,7 +223,7 @@ std::string explain(json::error_code error, std::string_view text, std::size_t o
     if (error == json::error::expected_hex_digit)
         return "expected four hexadecimal digits after \\u";
     if (error == json::error::exponent_overflow)
-        return "the exponent of a number has at most nine digits";
+        return "the exponent of a number is beyond 2147483647";
     if (!is_utf8(text)) return "the text is not UTF-8";
     if (offset >= text.size()) return "the JSON value is not complete";
     // A leading surrogate may be followed by nothing but the escape of a trailing one.
@@ -243,7 +243,7 @@ Result<Json> parse_json(std::string_view text, JsonLimits limits) {
     json::parse_options options;
     options.max_depth = limits.depth;
     json::basic_parser<Builder> parser(options, limits.values);
-    json::error_code error;
+    boost::system::error_code error;
     std::size_t used = parser.write_some(false, text.data(), text.size(), error);
     if (!error && used < text.size()) error = json::error::extra_data;
     if (!error) return std::move(parser.handler().root);
