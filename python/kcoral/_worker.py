@@ -24,6 +24,10 @@ from kcoral import _core
 
 DEFAULT_PRELOADS = ("torch", "numpy", "ml_dtypes", "triton", "tvm_ffi")
 
+# Parts that a package leaves for later and that many programs use, or every worker itself.
+PARTS = {"numpy": ("numpy.random", "numpy.fft", "numpy.testing")}
+STANDARD_LIBRARY = ("dataclasses", "inspect", "json", "linecache", "subprocess", "tempfile", "typing")
+
 # What /health calls a component -> the distributions that may bring it, first one installed wins.
 COMPONENTS = {
     "torch": ("torch",),
@@ -50,6 +54,8 @@ def main() -> None:
     os.set_inheritable(arguments.channel, True)  # a start without a dropped preload needs it again
     make_streams()
     dropped = dict(entry.split("=", 1) for entry in arguments.drop)
+    for name in STANDARD_LIBRARY:
+        importlib.import_module(name)
     preloads = [preload(name, dropped) for name in requested_preloads(arguments.preload)]
     os.set_inheritable(arguments.channel, False)
     versions = component_versions()
@@ -102,7 +108,8 @@ def preload(name: str, dropped: dict[str, str]) -> Preload:
         return Preload(name, error=dropped[name])
     started = time.perf_counter()
     try:
-        importlib.import_module(name)
+        for part in (name, *PARTS.get(name, ())):
+            importlib.import_module(part)
     except BaseException as error:  # a broken package must not take the zygote with it
         return Preload(name, error=f"{type(error).__name__}: {error}")
     milliseconds = (time.perf_counter() - started) * 1000

@@ -23,13 +23,19 @@ void close_in_child() {
 
 }  // namespace
 
-Result<Fd> keep_to_worker(Fd channel) {
+Fd move_out_of_the_way(Fd file) {
+    constexpr int room = 32;  // for all that a worker keeps
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     // Not higher: the kernel's table of descriptors grows with the highest number.
-    int number = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1024)) - 1;
-    if (int moved = ::fcntl(channel.get(), F_DUPFD_CLOEXEC, number); moved >= 0)
-        channel = Fd(moved);
+    int lowest = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1024)) - room;
+    if (lowest > 3)
+        if (int moved = ::fcntl(file.get(), F_DUPFD_CLOEXEC, lowest); moved >= 0) return Fd(moved);
+    return file;
+}
+
+Result<Fd> keep_to_worker(Fd channel) {
+    channel = move_out_of_the_way(std::move(channel));
     channel_descriptor = channel.get();
     worker_process = ::getpid();
     if (::pthread_atfork(nullptr, nullptr, &close_in_child) != 0)

@@ -1,7 +1,5 @@
-// The worker's end of its channel, kept to the worker alone.
-//
-// It gets a high number, out of the way of programs that close or replace low ones, and is closed
-// in every process that the worker forks.
+// Descriptors that a worker keeps for itself while programs run: high numbers, out of the way of
+// programs that close or replace low ones.
 #pragma once
 
 #include "base/error.hpp"
@@ -9,7 +7,11 @@
 
 namespace kcoral::worker {
 
-// Call once, in the worker.
+// The same file under a high number, where the limit of descriptors leaves one; else as it is.
+Fd move_out_of_the_way(Fd file);
+
+// Makes the channel the worker's alone: it is closed in every process that the worker forks. Call
+// once, in the worker.
 Result<Fd> keep_to_worker(Fd channel);
 
 // Is this process the worker, not one that it forked?

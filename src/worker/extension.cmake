@@ -20,8 +20,8 @@ endif()
 find_package(nanobind CONFIG REQUIRED)
 
 nanobind_add_module(_core NB_STATIC NOMINSIZE
-    arguments.cpp array_values.cpp compiler_errors.cpp core.cpp descriptors.cpp dict_changes.cpp
-    executor.cpp failure.cpp integer_digits.cpp module_state.cpp modules.cpp process_state.cpp
+    arguments.cpp array_values.cpp compiler_errors.cpp core.cpp dict_changes.cpp
+    executor.cpp failure.cpp integer_digits.cpp interpreter_knobs.cpp module_state.cpp modules.cpp process_state.cpp
     python.cpp surroundings.cpp uploads.cpp values.cpp worker_main.cpp zygote.cpp)
 # Their headers are not held to our warnings.
 target_include_directories(_core SYSTEM PRIVATE ${Python_INCLUDE_DIRS} ${NB_DIR}/include)

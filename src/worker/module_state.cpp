@@ -70,6 +70,7 @@ ModuleState ModuleState::take() {
     state.environment_ = nb::module_::import_("os").attr("environ");
     state.environment_entries_ = state.environment_.attr("copy")();
     state.handlers_ = handlers_now();
+    state.knobs_ = InterpreterKnobs::take();
     return state;
 }
 
@@ -131,10 +132,9 @@ std::optional<std::string> ModuleState::restore() {
     restore_lists();
     restore_environment();
     restore_signals();
-    nb::module_ sys = nb::module_::import_("sys");
-    sys.attr("settrace")(nb::none());
-    sys.attr("setprofile")(nb::none());
+    knobs_.restore();
     nb::module_::import_("linecache").attr("clearcache")();
+    call_or_clear(imported_module("random"), "seed");
     reseed_generators();
     return std::nullopt;
 }

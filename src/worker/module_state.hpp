@@ -7,6 +7,7 @@
 #pragma once
 
 #include "worker/dict_changes.hpp"
+#include "worker/interpreter_knobs.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -42,6 +43,7 @@ class ModuleState {
     void restore_environment();
     void restore_signals();
 
+    InterpreterKnobs knobs_;
     DictChanges changes_;
     std::vector<Dict> dicts_;  // sys.modules first, then of each module; numbered as in changes_
     std::vector<List> lists_;

@@ -1,6 +1,8 @@
 // One function for each kind of state.
 #include "worker/process_state.hpp"
 
+#include "worker/descriptors.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,26 +16,38 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 namespace kcoral::worker {
 namespace {
 
-// The numbers that name the entries of a folder of /proc/self.
-std::vector<int> numbers_in(const char* path) {
+enum class Skip { nothing, own_descriptor };
+
+// The numbers that name the entries of a folder.
+std::vector<int> numbers_in(const char* path, Skip skip) {
     std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path), &::closedir);
     std::vector<int> numbers;
     while (dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
         int number;
         const char* end = entry->d_name + std::strlen(entry->d_name);
         if (std::from_chars(entry->d_name, end, number).ec == std::errc() &&
-            number != ::dirfd(directory.get()))
+            (skip == Skip::nothing || number != ::dirfd(directory.get())))
             numbers.push_back(number);
     }
     std::ranges::sort(numbers);
     return numbers;
+}
+
+std::vector<int> open_descriptors() {
+    return numbers_in("/proc/self/fd", Skip::own_descriptor);
+}
+
+std::size_t count_threads() {
+    return numbers_in("/proc/self/task", Skip::nothing).size();
 }
 
 std::vector<std::string> environment_now() {
@@ -41,6 +55,17 @@ std::vector<std::string> environment_now() {
     for (char** entry = environ; entry && *entry; ++entry)
         variables.emplace_back(*entry);
     return variables;
+}
+
+// A thread that was joined may still be on its last steps in the kernel.
+std::size_t threads_after_joins(std::size_t expected) {
+    std::size_t threads = 0;
+    for (int round = 0; round < 20; ++round) {
+        threads = count_threads();
+        if (threads <= expected) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return threads;
 }
 
 mode_t umask_now() {
@@ -82,10 +107,10 @@ Result<ProcessState> ProcessState::take() {
     for (int i = 0; i < 3; ++i) {
         Fd copy(::fcntl(i, F_DUPFD_CLOEXEC, 3));
         if (!copy) return errno_failure("keeping a standard stream");
-        state.streams_[static_cast<std::size_t>(i)] = std::move(copy);
+        state.streams_[static_cast<std::size_t>(i)] = move_out_of_the_way(std::move(copy));
     }
-    state.descriptors_ = numbers_in("/proc/self/fd");
-    state.threads_ = numbers_in("/proc/self/task").size();
+    state.descriptors_ = open_descriptors();
+    state.threads_ = count_threads();
     return state;
 }
 
@@ -139,9 +164,9 @@ std::optional<std::string> ProcessState::restore() const {
     if (auto why = restore_limits()) return why;
     if (auto why = restore_streams()) return why;
     if (::getpriority(PRIO_PROCESS, 0) != niceness_) return "its niceness was changed";
-    std::size_t threads = numbers_in("/proc/self/task").size();
+    std::size_t threads = threads_after_joins(threads_);
     if (threads > threads_) return fmt::format("{} threads are left", threads - threads_);
-    std::vector<int> descriptors = numbers_in("/proc/self/fd");
+    std::vector<int> descriptors = open_descriptors();
     if (descriptors == descriptors_) return std::nullopt;
     std::vector<int> fresh, gone;
     std::ranges::set_difference(descriptors, descriptors_, std::back_inserter(fresh));

@@ -2,7 +2,9 @@
 #include "worker/workspace.hpp"
 
 #include "base/remove_tree.hpp"
+#include "sandbox/workspace_layout.hpp"
 #include "worker/copy_range.hpp"
+#include "worker/descriptors.hpp"
 
 #include <fmt/format.h>
 
@@ -121,7 +123,7 @@ std::string join(std::string_view parent, std::string_view name) {
 Result<Workspace> Workspace::open(std::string path) {
     Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory) return errno_failure("opening the workspace " + path);
-    return Workspace(std::move(path), std::move(directory));
+    return Workspace(std::move(path), move_out_of_the_way(std::move(directory)));
 }
 
 Result<Fd> Workspace::open_directory(std::string_view path) const {
@@ -195,11 +197,29 @@ Result<Workspace::Folder> Workspace::read_folder(std::string_view path, Payload&
     return folder;
 }
 
+// Are the private folders there, and nothing in them? Most programs leave them so.
+bool Workspace::private_folders_are_empty() const {
+    auto parent = open_directory(sandbox::private_folder);
+    if (!parent) return false;
+    auto folders = list(std::move(*parent), sandbox::private_folder);
+    if (!folders) return false;
+    return std::ranges::all_of(*folders, [this](const Entry& folder) {
+        auto directory = open_directory(join(sandbox::private_folder, folder.name));
+        if (!directory) return false;
+        auto entries = list(std::move(*directory), folder.name);
+        return entries && entries->empty();
+    });
+}
+
 Result<void> Workspace::clear() const {
+    // The program may have closed the folder to itself.
+    if (::fchmod(directory_.get(), 0700) != 0) return path_failure(path_, errno);
     TRY_ASSIGN(Fd again, open_component(directory_, "."));
     TRY_ASSIGN(auto entries, list(std::move(again), "the workspace"));
-    for (const Entry& entry : entries)
+    for (const Entry& entry : entries) {
+        if (entry.name == sandbox::private_folder && private_folders_are_empty()) continue;
         TRY(remove_tree(fmt::format("/proc/self/fd/{}/{}", directory_.get(), entry.name)));
+    }
     return {};
 }
 

@@ -22,6 +22,7 @@ class Workspace {
     static Result<Workspace> open(std::string path);
 
     const std::string& path() const { return path_; }
+    const Fd& fd() const { return directory_; }
 
     // Creates the file, which must not exist, with `size` bytes of `source` from `offset` on: mode
     // 0600, missing parents 0700.
@@ -41,7 +42,7 @@ class Workspace {
     };
     Result<Folder> read_folder(std::string_view path, Payload& payload) const;
 
-    // Removes everything inside.
+    // Removes everything inside but the private folders, where nothing is in them.
     Result<void> clear() const;
 
   private:
@@ -49,6 +50,7 @@ class Workspace {
         : path_(std::move(path)), directory_(std::move(directory)) {}
 
     Result<Fd> open_directory(std::string_view path) const;
+    bool private_folders_are_empty() const;
 
     std::string path_;
     Fd directory_;

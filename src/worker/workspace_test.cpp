@@ -144,9 +144,26 @@ TEST_F(WorkspaceTest, ClearRemovesEverythingInsideAndNothingElse) {
     fs::create_directory(path / "closed");
     std::ofstream(path / "closed/file") << "x";
     fs::permissions(path / "closed", fs::perms::none);
+    fs::permissions(path, fs::perms::none);
     ASSERT_TRUE(workspace->clear());
     EXPECT_TRUE(fs::is_empty(path));
     EXPECT_TRUE(fs::exists(fs::path(root) / "outside"));
+}
+
+TEST_F(WorkspaceTest, ClearKeepsPrivateFoldersOnlyWhileNothingIsInThem) {
+    fs::create_directories(path / ".kcoral/tmp");
+    ASSERT_TRUE(workspace->clear());
+    EXPECT_TRUE(fs::exists(path / ".kcoral/tmp"));
+    std::ofstream(path / ".kcoral/tmp/left") << "x";
+    ASSERT_TRUE(workspace->clear());
+    EXPECT_FALSE(fs::exists(path / ".kcoral/tmp/left"));
+    fs::create_directories(path / ".kcoral/other/left");
+    ASSERT_TRUE(workspace->clear());
+    EXPECT_FALSE(fs::exists(path / ".kcoral/other/left"));
+    fs::create_directory(path / ".kcoral");
+    fs::create_directory_symlink(path, path / ".kcoral/tmp");
+    ASSERT_TRUE(workspace->clear());
+    EXPECT_FALSE(fs::is_symlink(path / ".kcoral/tmp"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from pathlib import Path
 
 import pytest
 from conftest import program
@@ -86,11 +87,11 @@ def test_dead_workers_leave_no_zombies(zygote):
     for _ in range(5):
         zygote.fork().run(*program("def main():\n    return 1\n"))
     zygote.fork().kill()
-    children = open(f"/proc/{zygote.process.pid}/task/{zygote.process.pid}/children").read()
+    pid = zygote.process.pid
     states = []
-    for child in children.split():
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         try:
-            states.append(open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0])
+            states.append(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0])
         except OSError:
             pass  # reaped meanwhile
     assert states.count("Z") <= 1
