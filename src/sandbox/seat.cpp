@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,8 @@ Result<Fd> make_init_program() {
     if (!file) return errno_failure("making the file of init");
     TRY(write_all(file, seat_init_image()));
     TRY(seal_memory_file(file));
+    // What its user may run but not read is not for its user's other processes to trace or read.
+    if (::fchmod(file.get(), 0111) != 0) return errno_failure("closing the file of init");
     return file;
 }
 
@@ -128,6 +131,8 @@ __attribute__((no_sanitize("address"))) void run_init(const Launch& launch) {
     if (auto entered = enter_seat(launch.entry); !entered)
         give_up(launch, entered.error().message.c_str(), "");
     pid_t self = ::getpid();
+    // Until exec, who traced us would write to the zygote's memory. The zygote undoes it.
+    ::prctl(PR_SET_DUMPABLE, 0);
     pid_t worker = ::fork();
     if (worker < 0) give_up(launch, "forking the worker", strerror(errno));
     if (worker == 0) run_worker(launch, self);
@@ -299,6 +304,7 @@ Result<Seat> SeatLauncher::launch(const SeatSpec& spec, const WorkerMain& worker
     unsigned long flags = state_->isolation == Isolation::session ? 0 : CLONE_NEWPID;
     pid_t pid = borrowing_fork<const Launch>(flags, run_init, launch);
     int error_number = errno;
+    ::prctl(PR_SET_DUMPABLE, 1);
     if (spec.hooks.after_in_parent) spec.hooks.after_in_parent();
     if (pid < 0) return Failure(system_error("forking the seat's init", error_number));
     Seat seat{pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
