@@ -198,11 +198,11 @@ nb::object Executor::perform(const protocol::ReturnPath& operation) {
     ValueText text;
     Payload payload(result_bytes_left_);
     if (operation.kind == protocol::PathKind::folder) {
-        auto folder = workspace_.read_folder(*normal, payload);
+        auto folder = without_gil([&] { return workspace_.read_folder(*normal, payload); });
         if (!folder) throw result_failure(folder.error());
         write_folder(*folder, text);
     } else {
-        auto size = workspace_.read_file(*normal, payload);
+        auto size = without_gil([&] { return workspace_.read_file(*normal, payload); });
         if (!size) throw result_failure(size.error());
         text.file(*size);
     }

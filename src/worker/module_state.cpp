@@ -67,10 +67,12 @@ ModuleState ModuleState::take() {
         state.keep_list("sys", attribute);
     state.keep_list("warnings", "filters");
     state.keep_list("gc", "callbacks");
-    state.environment_ = nb::module_::import_("os").attr("environ");
-    state.environment_entries_ = state.environment_.attr("copy")();
+    // What os.environ wraps; the C library's environment is restored apart from it.
+    state.keep_dict(nb::module_::import_("os").attr("environ").attr("_data"));
     state.handlers_ = handlers_now();
     state.knobs_ = InterpreterKnobs::take();
+    // Collections after each program need not walk through what stays for good.
+    nb::module_::import_("gc").attr("freeze")();
     return state;
 }
 
@@ -112,13 +114,6 @@ void ModuleState::restore_lists() {
     }
 }
 
-void ModuleState::restore_environment() {
-    nb::object now = environment_.attr("copy")();
-    if (now.equal(environment_entries_)) return;
-    environment_.attr("clear")();
-    environment_.attr("update")(environment_entries_);
-}
-
 void ModuleState::restore_signals() {
     nb::object set = nb::module_::import_("_signal").attr("signal");
     nb::object now = handlers_now();
@@ -130,11 +125,9 @@ std::optional<std::string> ModuleState::restore() {
     if (auto why = loaded_for_good()) return why;
     restore_dicts();
     restore_lists();
-    restore_environment();
     restore_signals();
     knobs_.restore();
     nb::module_::import_("linecache").attr("clearcache")();
-    call_or_clear(imported_module("random"), "seed");
     reseed_generators();
     return std::nullopt;
 }

@@ -40,16 +40,13 @@ class ModuleState {
     std::optional<std::string> loaded_for_good() const;
     void restore_dicts();
     void restore_lists();
-    void restore_environment();
     void restore_signals();
 
     InterpreterKnobs knobs_;
     DictChanges changes_;
-    std::vector<Dict> dicts_;  // sys.modules first, then of each module; numbered as in changes_
+    std::vector<Dict> dicts_;  // sys.modules first; numbered as in changes_
     std::vector<List> lists_;
-    nanobind::object environment_;          // os.environ,
-    nanobind::object environment_entries_;  //   and a copy of its entries
-    nanobind::object handlers_;             // signal number -> handler
+    nanobind::object handlers_;  // signal number -> handler
 };
 
 }  // namespace kcoral::worker

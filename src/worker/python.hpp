@@ -28,4 +28,11 @@ nanobind::object make_str(std::string_view text);
 // An already imported module, or an invalid object; imports nothing.
 nanobind::object imported_module(const char* name);
 
+// Calls `action`, which must touch nothing of Python, while other threads may run.
+template <typename Action>
+auto without_gil(Action action) {
+    nanobind::gil_scoped_release released;
+    return action();
+}
+
 }  // namespace kcoral::worker

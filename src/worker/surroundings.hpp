@@ -7,8 +7,11 @@
 
 namespace kcoral::worker {
 
-// Changes directory, makes the hidden folder for temporary files and sets the environment.
+// Enters the workspace, makes its private folders and sets the environment.
 Result<void> settle_in(const Workspace& workspace);
+
+// The same for a workspace that was cleared, when the environment is as settle_in left it.
+Result<void> come_back(const Workspace& workspace);
 
 // Forked workers would otherwise all draw the zygote's random numbers.
 void reseed_generators();

@@ -80,8 +80,9 @@ nb::object Uploads::host_tensor(const Digest& digest, std::string_view dtype,
 void Uploads::write_file(const Digest& digest, std::string_view path,
                          const Workspace& workspace) const {
     const Execute::Blob& blob = find(digest);
+    const Fd& file = request_.files[blob.descriptor];
     auto written =
-        workspace.write_file(path, request_.files[blob.descriptor], blob.offset, blob.size);
+        without_gil([&] { return workspace.write_file(path, file, blob.offset, blob.size); });
     if (!written)
         throw InstructionFailed(ErrorKind::runtime,
                                 "the file could not be written: " + written.error().message);

@@ -71,7 +71,7 @@ class Worker {
         TRY(send(channel_, FromWorker(finished)));
         if (!request.reusable || !finished.retire.empty()) return false;
         TRY(workspace_.clear());
-        TRY(settle_in(workspace_));
+        TRY(come_back(workspace_));
         return true;
     }
 

@@ -201,10 +201,12 @@ Result<Workspace::Folder> Workspace::read_folder(std::string_view path, Payload&
 bool Workspace::private_folders_are_empty() const {
     auto parent = open_directory(sandbox::private_folder);
     if (!parent) return false;
-    auto folders = list(std::move(*parent), sandbox::private_folder);
+    auto again = open_component(*parent, ".");
+    if (!again) return false;
+    auto folders = list(std::move(*again), sandbox::private_folder);
     if (!folders) return false;
-    return std::ranges::all_of(*folders, [this](const Entry& folder) {
-        auto directory = open_directory(join(sandbox::private_folder, folder.name));
+    return std::ranges::all_of(*folders, [&parent](const Entry& folder) {
+        auto directory = open_component(*parent, folder.name);
         if (!directory) return false;
         auto entries = list(std::move(*directory), folder.name);
         return entries && entries->empty();
