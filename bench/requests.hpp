@@ -1,0 +1,35 @@
+// Exchange: one kind of request that the load generator sends again and again, and how a right
+// answer to it looks.
+#pragma once
+
+#include "base/error.hpp"
+#include "net/http_message.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace kcoral::bench {
+
+struct Exchange {
+    std::string method;
+    std::string target;
+    net::Headers headers;
+    std::shared_ptr<const std::string> body;  // sent without a copy
+    std::uint64_t payload_bytes = 0;          // what MB/s counts
+    std::function<Result<void>(unsigned status, std::string_view body)> check;
+};
+
+// GET /health.
+Exchange health_exchange();
+
+// A module of one function, called once, its result returned.
+Exchange program_exchange();
+
+// A program that comes with one blob of `bytes` and names another that no server has: the answer,
+// CACHE_MISS, comes once the blob is received, hashed and cached, and no worker is needed.
+Exchange upload_exchange(std::uint64_t bytes);
+
+}  // namespace kcoral::bench
