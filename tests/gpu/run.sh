@@ -27,11 +27,14 @@ export CMAKE_PREFIX_PATH=$prefix/usr
 
 failed=0
 rows=()
+summary() {  # the closing line of a test runner, if the file has one
+    grep -hE '[0-9]+ passed|tests passed' "$1" | tail -n 1 | tr -d '=|' || true
+}
 step() {  # step NAME COMMAND...: runs it, notes how it ended and how long it took
     local name=$1 start=$SECONDS outcome=passed
     shift
     "$@" >"$log/$name.txt" 2>&1 || { outcome="FAILED ($?)"; failed=1; tail -n 30 "$log/$name.txt"; }
-    rows+=("| $name | $outcome | $((SECONDS - start)) | $(grep -hE '[0-9]+ passed|tests passed' "$log/$name.txt" | tail -n 1 | tr -d '=|') |")
+    rows+=("| $name | $outcome | $((SECONDS - start)) | $(summary "$log/$name.txt") |")
     echo "${rows[-1]}"
 }
 

@@ -1,0 +1,2 @@
+// Boost.JSON, compiled here: GPU hosts have Boost's headers, rarely this one of its libraries.
+#include <boost/json/src.hpp>
