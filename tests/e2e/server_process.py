@@ -76,17 +76,20 @@ class Server:
         *options: str,
         directory: Path,
         device: str | None = "cpu",
+        workspaces: Path | None = None,
+        disk_cache: Path | None = None,
         environment: dict[str, str] | None = None,
         ready: bool = True,
     ) -> None:
         assert BINARY.exists(), f"{BINARY} is missing: `make build`, or set KCORAL_BINARY"
         self.directory = directory
-        self.workspaces = directory / "workspaces"
+        self.workspaces = workspaces or directory / "workspaces"
+        self.disk_cache = disk_cache or directory / "disk-cache"
         command = [str(BINARY), "server", "--port", "0", "--python", sys.executable]
         if device is not None:
             command += ["--device", device]
         command += ["--workspace-dir", str(self.workspaces)]
-        command += ["--disk-cache-dir", str(directory / "disk-cache")]
+        command += ["--disk-cache-dir", str(self.disk_cache)]
         self.process = subprocess.Popen(
             [*command, *options],
             stdin=subprocess.DEVNULL,
@@ -176,13 +179,14 @@ class Server:
         """The file that a running program makes in its workspace."""
 
         def find() -> Path | None:
-            return next(iter(self.workspaces.glob(f"server-*/**/{name}")), None)
+            return next(iter(self.files(name)), None)
 
         path: Path = wait_until(find, f"a program's file {name}")
         return path
 
-    def workspace_files(self) -> list[Path]:
-        return [path for path in self.workspaces.glob("server-*/*/*") if path.name != ".kcoral"]
+    def files(self, name: str) -> list[Path]:
+        """The files of this name in the workspaces of all its workers."""
+        return list(self.workspaces.glob(f"server-*/**/{name}"))
 
     # ---- Its end
 

@@ -86,7 +86,7 @@ def test_help_of_the_server_tells_every_option_and_its_default() -> None:
         "--sandbox": "bubblewrap",
         "--on-disconnect": "cancel",
     }.items():
-        assert re.search(rf"{option} \S+ \[{re.escape(default)}\]", text), option
+        assert re.search(rf"{option} [^=]*={re.escape(default)} \(Env:KCORAL_SERVER_", text), option
     for option in ("--python", "--preload", "--host-tensors", "--workspace-dir"):
         assert option in text
 

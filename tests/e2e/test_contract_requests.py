@@ -181,10 +181,10 @@ def test_a_queued_request_is_withdrawn(one_worker: Server) -> None:
 
 
 def test_a_running_request_is_cancelled(one_worker: Server) -> None:
-    running = Gate(one_worker).start()
-    running.disconnect()
+    gate = Gate(one_worker)
+    gate.start().disconnect()
     one_worker.wait_for_load(in_progress=0)
-    wait_until(lambda: not one_worker.workspace_files(), "its workspace to be removed")
+    wait_until(lambda: not one_worker.files(f"begun-{gate.name}"), "its workspace to be removed")
 
 
 def test_a_running_request_is_cancelled_by_a_reset_too(one_worker: Server) -> None:

@@ -100,16 +100,14 @@ def test_a_server_that_is_killed_leaves_no_process(start_server: StartServer) ->
     wait_until(lambda: not any(is_alive(pid) for pid in before), "its workers to end")
     # The next server in this folder clears up after it.
     assert list(started.workspaces.iterdir()) != []
-    heir = start_server("--workspace-dir", str(started.workspaces))
-    heir.wait_ready()
+    heir = start_server(workspaces=started.workspaces)
     assert len(list(started.workspaces.iterdir())) == 1
-    heir.workspaces = started.workspaces
     heir.stop()
 
 
 def test_two_servers_may_share_a_folder(start_server: StartServer) -> None:
     first = start_server()
-    second = start_server("--workspace-dir", str(first.workspaces))
+    second = start_server(workspaces=first.workspaces)
     gate = Gate(first)
     running = gate.start()
     execute(second, call("def main(): return 1")).completed()
