@@ -2,7 +2,8 @@
 add_library(kcoral_warnings INTERFACE)
 target_compile_options(kcoral_warnings INTERFACE -Wall -Wextra -Wpedantic
     -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wno-missing-field-initializers)
-option(KCORAL_WERROR "Treat warnings as errors" ON)
+# Off by default: a compiler newer than ours must not break the build of somebody who only wants to use it.
+option(KCORAL_WERROR "Treat warnings as errors; the presets do" OFF)
 if(KCORAL_WERROR)
     target_compile_options(kcoral_warnings INTERFACE -Werror)
 endif()

@@ -41,6 +41,7 @@ step() {  # step NAME COMMAND...: runs it, notes how it ended and how long it to
 step configure cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKCORAL_PYTHON="$python" \
     -DKCORAL_BINARY_DIR="$build/bin"
 step build cmake --build "$build" -j "$(nproc)"
+[ $failed = 0 ] || exit 1
 step unit-tests ctest --test-dir "$build" --output-on-failure -j 8
 export KCORAL_BINARY=$build/bin/kcoral PYTHONPATH=$PWD/python 
 step python-tests "$python" -m pytest tests/python -q
