@@ -54,6 +54,11 @@ nb::object handlers_now() {
     return handlers;
 }
 
+// Collections after each program need not walk through what stays for good.
+void freeze_objects() {
+    nb::module_::import_("gc").attr("freeze")();
+}
+
 }  // namespace
 
 ModuleState ModuleState::take() {
@@ -63,17 +68,24 @@ ModuleState ModuleState::take() {
     PyObject *name, *module;
     for (Py_ssize_t at = 0; PyDict_Next(modules, &at, &name, &module);)
         if (PyModule_Check(module)) state.keep_dict(PyModule_GetDict(module));
-    for (const char* attribute : {"path", "meta_path", "path_hooks", "argv", "warnoptions"})
-        state.keep_list("sys", attribute);
-    state.keep_list("warnings", "filters");
-    state.keep_list("gc", "callbacks");
     // What os.environ wraps; the C library's environment is restored apart from it.
     state.keep_dict(nb::module_::import_("os").attr("environ").attr("_data"));
-    state.handlers_ = handlers_now();
-    state.knobs_ = InterpreterKnobs::take();
-    // Collections after each program need not walk through what stays for good.
-    nb::module_::import_("gc").attr("freeze")();
+    freeze_objects();
     return state;
+}
+
+void ModuleState::settle() {
+    for (std::size_t number : changes_.changed()) {
+        dicts_[number].contents = copy_of_dict(dicts_[number].dict);
+        changes_.settle(number);
+    }
+    for (const char* attribute : {"path", "meta_path", "path_hooks", "argv", "warnoptions"})
+        keep_list("sys", attribute);
+    keep_list("warnings", "filters");
+    keep_list("gc", "callbacks");
+    handlers_ = handlers_now();
+    knobs_ = InterpreterKnobs::take();
+    freeze_objects();
 }
 
 void ModuleState::keep_dict(nb::handle dict) {

@@ -19,7 +19,11 @@ namespace kcoral::worker {
 
 class ModuleState {
   public:
+    // In the zygote, so that the copies are made once for all workers.
     static ModuleState take();
+
+    // In a worker, before its first program: what has changed since belongs to the state too.
+    void settle();
 
     // Nothing when all is as it was; otherwise why the interpreter must not serve again. Throws
     // nanobind::python_error when what it needs has been broken.

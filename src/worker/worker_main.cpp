@@ -28,16 +28,10 @@ namespace {
 
 namespace nb = nanobind;
 
-// What a reused worker goes back to.
-struct Baseline {
-    ProcessState process;
-    ModuleState modules;
-};
-
 class Worker {
   public:
-    Worker(Channel channel, Workspace workspace)
-        : channel_(std::move(channel)), workspace_(std::move(workspace)) {}
+    Worker(Channel channel, Workspace workspace, ModuleState& modules)
+        : channel_(std::move(channel)), workspace_(std::move(workspace)), modules_(modules) {}
 
     Result<void> serve() {
         while (true) {
@@ -58,7 +52,7 @@ class Worker {
 
     // Whether the worker can take another program.
     Result<bool> run(Execute request) {
-        if (request.reusable && !baseline_) TRY(take_baseline());
+        if (request.reusable && !process_) TRY(take_baseline());
         Finished finished;
         {
             Executor executor(channel_, workspace_, request);
@@ -75,9 +69,10 @@ class Worker {
         return true;
     }
 
+    // What a reused worker goes back to.
     Result<void> take_baseline() {
-        TRY_ASSIGN(auto process, ProcessState::take());
-        baseline_.emplace(std::move(process), ModuleState::take());
+        TRY_ASSIGN(process_, ProcessState::take());
+        modules_.settle();
         return {};
     }
 
@@ -123,12 +118,12 @@ class Worker {
     void restore(Finished& finished) {
         std::optional<std::string> why;
         try {
-            why = baseline_->modules.restore();
+            why = modules_.restore();
             PyGC_Collect();
         } catch (nb::python_error& error) {
             why = summary_of(error.value());
         }
-        if (!why) why = baseline_->process.restore();
+        if (!why) why = process_->restore();
         if (why) finished.retire = "sandbox_cleanup: " + *why;
     }
 
@@ -143,29 +138,32 @@ class Worker {
 
     Channel channel_;
     Workspace workspace_;
-    std::optional<Baseline> baseline_;
+    ModuleState& modules_;
+    std::optional<ProcessState> process_;  // once a program came after which another may follow
 };
 
-Result<Worker> prepare(Fd channel) {
+// A worker is never destroyed: the process ends with it, and letting go of what it inherited would
+// copy every page that holds a reference count.
+Result<Worker*> prepare(Fd channel, ModuleState& modules) {
     TRY_ASSIGN(channel, keep_to_worker(std::move(channel)));
     TRY_ASSIGN(auto workspace, Workspace::open(std::filesystem::current_path()));
     TRY(settle_in(workspace));
     reseed_generators();
-    return Worker(Channel(std::move(channel)), std::move(workspace));
+    return new Worker(Channel(std::move(channel)), std::move(workspace), modules);
 }
 
 }  // namespace
 
-int run_worker(Fd channel) {
+int run_worker(Fd channel, ModuleState& modules) {
     auto fail = [](std::string_view why) {
         fmt::print(stderr, "kcoral worker: {}\n", why);
         std::fflush(nullptr);
         return 1;
     };
     try {
-        auto worker = prepare(std::move(channel));
+        auto worker = prepare(std::move(channel), modules);
         if (!worker) return fail(worker.error().message);
-        if (auto served = worker->serve(); !served) return fail(served.error().message);
+        if (auto served = (*worker)->serve(); !served) return fail(served.error().message);
         return 0;
     } catch (const std::exception& error) {
         return fail(error.what());

@@ -87,7 +87,7 @@ class Zygote {
         return launcher_.launch(spec, [this, &request] {
             PyOS_AfterFork_Child();
             restore_signals();
-            return run_worker(std::move(request.channel));
+            return run_worker(std::move(request.channel), modules_);
         });
     }
 
@@ -103,6 +103,7 @@ class Zygote {
     Channel channel_;
     const ZygoteOptions& options_;
     sandbox::SeatLauncher launcher_;
+    ModuleState modules_ = ModuleState::take();
     Fd child_ended_;
     std::vector<pid_t> inits_;      // of the seats that live
     struct sigaction interrupt_{};  // Python's own, for the workers
