@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 namespace kcoral::protocol {
@@ -125,11 +126,15 @@ Result<Response> decode_cache_miss(JsonFields& fields) {
     CacheMiss miss;
     TRY_ASSIGN(miss.request_id, fields.string("request_id"));
     TRY_ASSIGN(JsonArray blobs, fields.array("missing_blobs"));
+    if (blobs.empty()) return fields.fail("missing_blobs", "expected at least one");
+    std::set<Digest> seen;
     for (const Json& blob : blobs) {
         auto digest = blob.string() ? Digest::from_hex(*blob.string()) : std::nullopt;
         if (!digest)
             return fields.fail("missing_blobs",
                                "expected digests, 64 lowercase hexadecimal digits");
+        if (!seen.insert(*digest).second)
+            return fields.fail("missing_blobs", quote(digest->hex()) + " is there twice");
         miss.missing_blobs.push_back(*digest);
     }
     return miss;
