@@ -70,12 +70,18 @@ ArrayValue describe_numpy(nb::handle object) {
     return value;
 }
 
+std::string text_of(const nb::object& object) {
+    nb::object text = nb::steal(PyObject_Str(object.ptr()));
+    if (!text.is_valid()) throw nb::python_error();
+    return nb::cast<std::string>(text);
+}
+
 ArrayValue describe_torch(nb::handle object) {
     ArrayValue value;
-    std::string dtype = nb::cast<std::string>(nb::str(object.attr("dtype")));
+    std::string dtype = text_of(object.attr("dtype"));
     value.dtype = dtype_named(dtype.substr(dtype.rfind('.') + 1));
     nb::object tensor = object.attr("detach")();
-    if (nb::cast<std::string>(nb::str(tensor.attr("layout"))) != "torch.strided")
+    if (text_of(tensor.attr("layout")) != "torch.strided")
         throw InstructionFailed(ErrorKind::serialization,
                                 "only dense tensors can be returned; call .to_dense() first");
     tensor = tensor.attr("cpu")().attr("resolve_conj")().attr("resolve_neg")();
