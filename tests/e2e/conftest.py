@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from server_process import Server, become_subreaper
-
-StartServer = Callable[..., Server]
+from server_process import Server, StartServer, become_subreaper
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -85,6 +85,7 @@ class Server:
         self.directory = directory
         self.workspaces = workspaces or directory / "workspaces"
         self.disk_cache = disk_cache or directory / "disk-cache"
+        self._before = self._workspace_folders()
         command = [str(BINARY), "server", "--port", "0", "--python", sys.executable]
         if device is not None:
             command += ["--device", device]
@@ -222,6 +223,9 @@ class Server:
         assert code == 0, f"exit code {code}:\n{self.log}"
         self.check_nothing_is_left(descendants)
 
+    def _workspace_folders(self) -> set[Path]:
+        return set(self.workspaces.iterdir()) if self.workspaces.exists() else set()
+
     def check_nothing_is_left(self, descendants: set[int]) -> None:
         def left_behind() -> list[int]:
             orphans = [pid for pid in own_children() if pid not in Server.running]
@@ -235,8 +239,8 @@ class Server:
         except AssertionError:
             names = [command_line(pid) for pid in left_behind()]
             raise AssertionError(f"the server left processes behind: {names}\n{self.log}") from None
-        left = list(self.workspaces.iterdir()) if self.workspaces.exists() else []
-        assert left == [], f"the server left workspaces behind: {left}"
+        left = self._workspace_folders() - self._before
+        assert not left, f"the server left workspaces behind: {left}"
         errors = [
             line
             for line in self.lines
@@ -259,3 +263,6 @@ def command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):
         return "(gone)"
+
+
+StartServer = Callable[..., Server]  # the fixture of that name: options in, a server out

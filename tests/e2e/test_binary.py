@@ -12,8 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from conftest import StartServer
-from server_process import BINARY, PATIENCE, REPOSITORY
+from server_process import BINARY, PATIENCE, REPOSITORY, StartServer
 from wire import call, execute, request
 
 # What glibc is made of, by the names of its libraries without their versions.

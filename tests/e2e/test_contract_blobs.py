@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from conftest import StartServer
-from server_process import Server
+from server_process import Server, StartServer
 from wire import (
     Gate,
     Instruction,

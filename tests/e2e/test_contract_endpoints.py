@@ -8,8 +8,7 @@ import socket
 import uuid
 
 import pytest
-from conftest import StartServer
-from server_process import PATIENCE, Server
+from server_process import PATIENCE, Server, StartServer
 from wire import (
     JSON_TYPE,
     Gate,

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from conftest import StartServer
-from server_process import Server
+from server_process import Server, StartServer
 from wire import (
     Instruction,
     Reply,

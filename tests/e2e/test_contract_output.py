@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import StartServer
-from server_process import Server
+from server_process import Server, StartServer
 from wire import call, execute, module
 
 

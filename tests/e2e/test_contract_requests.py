@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import StartServer
-from server_process import Server, wait_until
+from server_process import Server, StartServer, wait_until
 from wire import (
     Gate,
     PendingRequest,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import StartServer
-from server_process import Server
+from server_process import Server, StartServer
 from wire import call, execute, module
 
 # The same for two requests when one process served both.

@@ -7,8 +7,7 @@ import signal
 import socket
 
 import pytest
-from conftest import StartServer
-from server_process import PATIENCE, Server, descendants_of, is_alive, wait_until
+from server_process import PATIENCE, Server, StartServer, descendants_of, is_alive, wait_until
 from wire import Gate, PendingRequest, call, execute, module, request
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
@@ -112,5 +111,7 @@ def test_two_servers_may_share_a_folder(start_server: StartServer) -> None:
     running = gate.start()
     execute(second, call("def main(): return 1")).completed()
     second.stop()
+    # It took its own folder with it, and that alone.
     gate.open()
     assert running.reply().results() == {"out": "through"}
+    assert len(list(first.workspaces.iterdir())) == 1

@@ -13,6 +13,7 @@ build=$PWD/build/gpu
 python=${KCORAL_PYTHON:-$(command -v python3)}
 report=${KCORAL_REPORT:-docs/reports/gpu-$(date -u +%Y-%m-%d).md}
 log=$build/log
+rm -rf "$log"
 mkdir -p "$build" "$log" "$(dirname "$report")"
 
 prefix=$build/packages
@@ -38,7 +39,7 @@ step() {  # step NAME COMMAND...: runs it, notes how it ended and how long it to
     echo "${rows[-1]}"
 }
 
-step configure cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKCORAL_PYTHON="$python" \
+step configure cmake --fresh -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKCORAL_PYTHON="$python" \
     -DKCORAL_BINARY_DIR="$build/bin"
 step build cmake --build "$build" -j "$(nproc)"
 [ $failed = 0 ] || exit 1

@@ -10,7 +10,7 @@ import threading
 import fake_server as fake
 import numpy as np
 import pytest
-from conftest import Connect
+from faces import Connect
 from fake_server import FakeServer
 
 from kcoral import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import fake_server as fake
 import pytest
-from conftest import Connect
+from faces import Connect
 from fake_server import FakeServer
 
 from kcoral import KCoralError, ProtocolError, TransportError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fake_server as fake
 import pytest
-from conftest import Connect
+from faces import Connect
 from fake_server import FakeServer
 
 from kcoral import Program, TransportError

@@ -1,4 +1,4 @@
-"""Fixtures: one zygote for the tests of one pytest process, and programs in a line."""
+"""Fixtures: one zygote for the tests of one pytest process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from seats import Outcome, Worker, Zygote, digest  # noqa: E402
+from programs import program  # noqa: E402
+from seats import Outcome, Worker, Zygote  # noqa: E402
 
 sys.setrecursionlimit(5000)  # values nest 512 deep, their JSON twice as deep
 if hasattr(sys, "set_int_max_str_digits"):
@@ -39,16 +40,3 @@ def call(worker: Worker) -> Callable[..., Outcome]:
         return worker.run(*program(source, *arguments), **options)
 
     return run
-
-
-def program(source: str, *arguments: object, function: str = "main") -> list[dict]:
-    return [
-        {"op": "upload", "kind": "module", "id": "m", "source": source},
-        {"op": "get_function", "id": "f", "module": {"$ref": "m"}, "name": function},
-        {"op": "run", "id": "r", "fn": {"$ref": "f"}, "args": list(arguments)},
-        {"op": "return", "key": "out", "value": {"$ref": "r"}},
-    ]
-
-
-def upload(blob: bytes, kind: str, id: str, **fields: object) -> dict:
-    return {"op": "upload", "kind": kind, "id": id, "blob": digest(blob), **fields}

@@ -6,7 +6,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import program, upload
+from programs import program, upload
 
 RAISED_IN_CALLS = [
     ("raise ValueError('no')", "runtime", "ValueError: no"),
@@ -126,7 +126,9 @@ def test_earlier_returns_stay_when_a_later_one_fails(worker):
     instructions = program("def main():\n    return b'kept'\n")
     failing = program("def main():\n    return object()\n")
     for instruction in failing:
-        instruction.update({"id": instruction["id"] + "2"} if "id" in instruction else {"key": "no"})
+        instruction.update(
+            {"id": instruction["id"] + "2"} if "id" in instruction else {"key": "no"}
+        )
     failing[1]["module"], failing[2]["fn"], failing[3]["value"] = [
         {"$ref": id} for id in ("m2", "f2", "r2")
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 import pytest
-from conftest import program, upload
+from programs import program, upload
 from seats import Folder
 
 FILE = {"op": "return", "key": "out", "kind": "file"}
@@ -49,7 +49,12 @@ def test_uploads_do_not_pass_links_or_overwrite(zygote):
         "open('d', 'w')",
         "os.mkdir('d'); os.symlink('/tmp/nowhere', 'd/f')",
     ):
-        module = {"op": "upload", "kind": "module", "id": "m", "source": f"import os; {preparation}"}
+        module = {
+            "op": "upload",
+            "kind": "module",
+            "id": "m",
+            "source": f"import os; {preparation}",
+        }
         file = upload(blob, "file", "u", path="d/f")
         outcome = zygote.fork().run(module, file, blobs=(blob,))
         assert outcome.kind == "runtime", preparation
@@ -59,9 +64,7 @@ def test_uploads_do_not_pass_links_or_overwrite(zygote):
 def test_bytes_arrive_as_bytes(worker):
     blob = bytes(range(256)) * 5000
     source = "def main(x):\n    return [type(x).__name__, x]\n"
-    outcome = worker.run(
-        upload(blob, "bytes", "u"), *program(source, {"$ref": "u"}), blobs=(blob,)
-    )
+    outcome = worker.run(upload(blob, "bytes", "u"), *program(source, {"$ref": "u"}), blobs=(blob,))
     assert outcome.results["out"] == ["bytes", blob]
 
 
@@ -91,7 +94,9 @@ def test_an_empty_folder_and_an_empty_file(worker):
 
 
 def test_the_workspace_stays_the_original_one(worker):
-    source = "open('f', 'w').write('mine'); os.mkdir('d'); os.chdir('d'); open('f', 'w').write('no')\n"
+    source = (
+        "open('f', 'w').write('mine'); os.mkdir('d'); os.chdir('d'); open('f', 'w').write('no')\n"
+    )
     assert worker.run(*written(source, {**FILE, "path": "f"})).results == {"out": b"mine"}
 
 
@@ -130,7 +135,17 @@ def test_folders_with_anything_but_files_are_refused(worker, source, message):
     assert message in outcome.error["message"]
 
 
-BAD_PATHS = ["'../f'", "'/etc/passwd'", "'a\\0b'", "''", "'.'", "'a\\\\b'", "'\\ud800'", "7", "b'f'"]
+BAD_PATHS = [
+    "'../f'",
+    "'/etc/passwd'",
+    "'a\\0b'",
+    "''",
+    "'.'",
+    "'a\\\\b'",
+    "'\\ud800'",
+    "7",
+    "b'f'",
+]
 
 
 @pytest.mark.parametrize("path", BAD_PATHS)
@@ -144,9 +159,7 @@ def test_paths_known_only_at_run_time_obey_the_same_rules(worker, path):
 def test_files_count_against_the_limit(zygote):
     source = "open('f', 'wb').write(bytes(100))\n"
     for limit, kind in ((100, None), (99, "response_too_large")):
-        outcome = zygote.fork().run(
-            *written(source, {**FILE, "path": "f"}), max_result_bytes=limit
-        )
+        outcome = zygote.fork().run(*written(source, {**FILE, "path": "f"}), max_result_bytes=limit)
         assert outcome.kind == kind
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from conftest import program
+from programs import program
 
 DEATHS = {
     "exit": ("import os; os._exit(7)", lambda s: os.WEXITSTATUS(s) == 7),
@@ -108,20 +108,26 @@ LEFTOVERS = {
 
 @pytest.mark.parametrize("what", LEFTOVERS)
 def test_processes_left_behind_are_killed_and_told(worker, what):
-    source = f"import os, signal, subprocess, time\ndef main():\n    {LEFTOVERS[what]}\n    return 1\n"
+    source = (
+        f"import os, signal, subprocess, time\ndef main():\n    {LEFTOVERS[what]}\n    return 1\n"
+    )
     outcome = worker.run(*program(source), reusable=True)
     assert outcome.kind == "runtime"
     assert "background processes" in outcome.error["message"]
     assert outcome.error["instruction"] == 3
     assert outcome.results == {"out": 1}
-    source = "import os\ndef main():\n    return len([p for p in os.listdir('/proc') if p.isdigit()])\n"
+    source = (
+        "import os\ndef main():\n    return len([p for p in os.listdir('/proc') if p.isdigit()])\n"
+    )
     worker.wait_ready()
     outcome = worker.run(*program(source))
     assert outcome.error is None
 
 
 def test_processes_that_end_within_the_grace_are_fine(call):
-    source = "import subprocess\ndef main():\n    subprocess.Popen(['sleep', '0.2'])\n    return 1\n"
+    source = (
+        "import subprocess\ndef main():\n    subprocess.Popen(['sleep', '0.2'])\n    return 1\n"
+    )
     outcome = call(source, grace=20)
     assert outcome.error is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from conftest import program
+from programs import program
 
 BEHAVIOURS = {
     "it has a name of its own in sys.modules": """

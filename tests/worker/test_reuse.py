@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from conftest import program
+from programs import program
 
 # A change a program makes, and an expression of the next program that is true once it is undone.
 UNDONE = {
@@ -70,7 +70,10 @@ def test_undone(worker, change):
 
 
 RETIRES = {
-    "a thread": ("threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()", "thread"),
+    "a thread": (
+        "threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()",
+        "thread",
+    ),
     "a descriptor": ("global f; f = os.dup(0)", "descriptor"),
     "a lowered hard limit": ("resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.nice(1)", ""),
     "niceness": ("os.nice(1)", "niceness"),

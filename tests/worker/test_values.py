@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from conftest import program
+from programs import program
 from seats import MIB, Tensor
 
 # Expressions and what arrives; types matter as much as values.

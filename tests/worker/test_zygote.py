@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import program
+from programs import program
 from seats import Zygote, zygote_environment
 
 
@@ -43,7 +43,9 @@ def test_preloads_are_timed_and_what_fails_is_told_and_dropped(preloads):
         assert "1 threads" in told["threads"]["error"]
         assert told["reads_input"]["error"] == ""
         assert len(os.listdir(f"/proc/{zygote.process.pid}/task")) == 1
-        source = "import sys\ndef main():\n    return [n in sys.modules for n in ('fine', 'threads')]\n"
+        source = (
+            "import sys\ndef main():\n    return [n in sys.modules for n in ('fine', 'threads')]\n"
+        )
         assert zygote.fork().run(*program(source)).results["out"] == [True, False]
     finally:
         zygote.stop()
@@ -120,7 +122,9 @@ def main():
 
 
 def test_siblings_draw_different_random_numbers(zygote):
-    source = "import random, numpy\ndef main():\n    return [random.random(), numpy.random.random()]\n"
+    source = (
+        "import random, numpy\ndef main():\n    return [random.random(), numpy.random.random()]\n"
+    )
     draws = [zygote.fork().run(*program(source)).results["out"] for _ in range(3)]
     assert len({value for draw in draws for value in draw}) == 6
 
