@@ -125,14 +125,6 @@ TRACES = {
     "the thresholds of it": ("gc.get_threshold()", "gc.set_threshold(1)"),
     "argv": ("sys.argv", "sys.argv.append('trace')"),
     "__main__": ("hasattr(sys.modules['__main__'], 'trace')", "sys.modules['__main__'].trace = 1"),
-    "NumPy's error state": ("numpy.geterr()['divide']", "numpy.seterr(all='raise')"),
-    "NumPy's print options": (
-        "numpy.get_printoptions()['precision']",
-        "numpy.set_printoptions(precision=1)",
-    ),
-    "decimal's context": ("decimal.getcontext().prec", "decimal.getcontext().prec = 3"),
-    "logging": ("len(logging.getLogger().handlers)", "logging.basicConfig()"),
-    "an atexit callback": ("atexit._ncallbacks()", "atexit.register(print)"),
     "an open file": ("len(os.listdir('/proc/self/fd'))", "os.open('/dev/null', os.O_RDONLY)"),
     "a thread": (
         "threading.active_count()",
@@ -140,10 +132,6 @@ TRACES = {
     ),
     "a child": ("len(os.listdir('/proc')) and 'fine'", "subprocess.Popen(['sleep', '600'])"),
     "niceness": ("os.nice(0)", "os.nice(3)"),
-    "the name of the process": (
-        "open('/proc/self/comm').read()",
-        "open('/proc/self/comm', 'w').write('trace')",
-    ),
 }
 PRELUDE = """
 import atexit, builtins, decimal, gc, json, linecache, locale, logging, os, random, resource
