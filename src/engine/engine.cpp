@@ -366,6 +366,10 @@ void EngineImplementation::on_finished(WorkerKey, Sitting& sitting, worker::Fini
         return;
     }
     worker::Finished::Failure& failure = *message.error;
+    if (failure.kind == protocol::ErrorKind::response_too_large) {
+        end(*run, Ending::response_too_large, std::move(failure.message), retire);
+        return;
+    }
     std::size_t last = run->submission.program->instructions.size() - 1;
     end(*run, Ending::failed, "", retire,
         ProgramFailure{failure.kind, std::move(failure.message),
@@ -395,19 +399,23 @@ void EngineImplementation::on_worker_gone(WorkerKey key, const WorkerEnd& end_of
     scheduler_.worker_gone(key);
 }
 
-// The worker died under a program: of what the program did, unless the whole zygote is gone.
+// The worker died under a program: of what the program did, unless that had not begun or the whole
+// zygote is gone.
 void EngineImplementation::report_lost(Sitting& sitting, const WorkerEnd& worker_end) {
     auto run = sitting.run;
     std::size_t instruction = run->life.instruction().value_or(0);
-    bool programs_fault = zygote_ && zygote_->connected();
-    end(*run, Ending::failed, "", RetireReason::crashed,
-        ProgramFailure{
-            programs_fault ? protocol::ErrorKind::runtime : protocol::ErrorKind::engine,
-            programs_fault
-                ? worker_end.description + " while it ran this instruction"
-                : std::string("the process that workers are forked from died; the request "
-                              "can be sent again"),
-            instruction, ""});
+    ProgramFailure failure{protocol::ErrorKind::engine, {}, instruction, ""};
+    if (!zygote_ || !zygote_->connected()) {
+        failure.message =
+            "the process that workers are forked from died; the request can be sent again";
+    } else if (!run->life.instruction()) {
+        failure.message =
+            worker_end.description + " before the program began; the request can be sent again";
+    } else {
+        failure.kind = protocol::ErrorKind::runtime;
+        failure.message = worker_end.description + " while it ran this instruction";
+    }
+    end(*run, Ending::failed, "", RetireReason::crashed, std::move(failure));
 }
 
 // ---- Requests

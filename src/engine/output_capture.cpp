@@ -53,7 +53,7 @@ struct OutputCapture::Reader : std::enable_shared_from_this<Reader> {
     More read_once() {
         ssize_t count = output.bytes.size() < limit ? keep() : discard();
         if (count > 0) {
-            output.size += static_cast<std::uint64_t>(count);
+            if (limit > 0) output.size += static_cast<std::uint64_t>(count);
             return More::maybe;
         }
         if (count < 0 && errno == EINTR) return More::maybe;

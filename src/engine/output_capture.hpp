@@ -19,7 +19,7 @@ namespace kcoral::engine {
 
 struct CapturedOutput {
     std::string bytes;       // the first bytes, at most the limit
-    std::uint64_t size = 0;  // how many were written in all
+    std::uint64_t size = 0;  // how many were written in all; with a limit of 0 nobody counts
     bool truncated() const { return size > bytes.size(); }
 };
 

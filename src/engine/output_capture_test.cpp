@@ -36,11 +36,13 @@ TEST_F(OutputCaptureTest, BothSidesOfTheLimit) {
     EXPECT_TRUE(over.truncated());
 }
 
-TEST_F(OutputCaptureTest, ALimitOfZeroKeepsNothing) {
+TEST_F(OutputCaptureTest, ALimitOfZeroKeepsNothingAndMissesNothing) {
     auto capture = make();
     capture.begin(0);
     write("something");
-    EXPECT_EQ(capture.take().bytes, "");
+    auto nothing = capture.take();
+    EXPECT_EQ(nothing.bytes, "");
+    EXPECT_FALSE(nothing.truncated());
 }
 
 TEST_F(OutputCaptureTest, WhatAnEarlierRequestWroteIsNotTheNextOnes) {

@@ -43,8 +43,10 @@ void Scheduler::zygote_lost() {
 
 void Scheduler::worker_ready(WorkerKey key) {
     auto found = workers_.find(key);
-    if (found == workers_.end() || found->second.state != WorkerState::launching) return;
-    found->second.state = WorkerState::ready;
+    if (found == workers_.end()) return;
+    WorkerState& state = found->second.state;
+    if (state != WorkerState::launching && state != WorkerState::settling) return;
+    state = WorkerState::ready;
     seats_[found->second.seat].retry_delay = {};
     dispatch();
 }
@@ -104,7 +106,7 @@ void Scheduler::request_ended(WorkerKey key, std::optional<RetireReason> reason)
     if (reason)
         retire(key, *reason);
     else
-        worker.state = WorkerState::ready;
+        worker.state = WorkerState::settling;
     dispatch();
 }
 
@@ -176,7 +178,7 @@ void Scheduler::close() {
         actions_.push_back(RejectRequest{request});
     std::vector<WorkerKey> unused;
     for (const auto& [key, worker] : workers_)
-        if (worker.state == WorkerState::launching || worker.state == WorkerState::ready)
+        if (worker.state != WorkerState::busy && worker.state != WorkerState::retired)
             unused.push_back(key);
     for (WorkerKey key : unused)
         retire(key, RetireReason::shutdown);
@@ -194,7 +196,7 @@ Scheduler::Load Scheduler::load() const {
     for (const Seat& seat : seats_) {
         if (!seat.current) continue;
         WorkerState state = workers_.at(*seat.current).state;
-        load.capacity += state == WorkerState::ready || state == WorkerState::busy;
+        load.capacity += state != WorkerState::launching;
     }
     return load;
 }

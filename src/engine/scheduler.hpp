@@ -84,6 +84,7 @@ class Scheduler {
     void zygote_ready();
     void zygote_lost();
 
+    // The worker can take a program: its first one, or another one.
     void worker_ready(WorkerKey worker);
     // The worker's process tree is gone, expected or not; also how a failed launch ends.
     void worker_gone(WorkerKey worker);
@@ -92,7 +93,8 @@ class Scheduler {
     void submit(RequestKey request);
     // The request no longer waits (cancelled, waited too long). No effect once it is assigned.
     void withdraw(RequestKey request);
-    // The request on this worker has its outcome. With a reason the worker is not used again.
+    // The request on this worker has its outcome. With a reason the worker is not used again, else
+    // once it is ready again.
     void request_ended(WorkerKey worker, std::optional<RetireReason> retire);
 
     // No more requests are taken and the waiting ones are rejected; workers without a request
@@ -108,7 +110,8 @@ class Scheduler {
     };
     Load load() const;
 
-    enum class WorkerState { launching, ready, busy, retired };
+    // Settling: the request has its outcome, the worker clears up after it.
+    enum class WorkerState { launching, ready, busy, settling, retired };
     struct SeatView {
         std::string name;
         std::uint64_t generation;

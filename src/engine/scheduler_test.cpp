@@ -76,6 +76,7 @@ TEST(Scheduler, RequestsAreServedInTheOrderTheyCame) {
         ASSERT_EQ(assigned.size(), 1u);
         order.push_back(assigned[0].request);
         bench.scheduler.request_ended(assigned[0].worker, std::nullopt);
+        bench.scheduler.worker_ready(assigned[0].worker);
     }
     EXPECT_EQ(order, (std::vector<RequestKey>{1, 2, 3}));
 }
@@ -90,6 +91,7 @@ TEST(Scheduler, AWorkerServesItsLimitOfRequestsAndLeaves) {
         workers.insert(assigned[0].worker);
         EXPECT_EQ(assigned[0].last, request == 2);
         bench.scheduler.request_ended(assigned[0].worker, std::nullopt);
+        bench.scheduler.worker_ready(assigned[0].worker);
         auto retired = only<RetireWorker>(bench.settle());
         ASSERT_EQ(retired.size(), request == 2 ? 1u : 0u);
         if (!retired.empty()) {
@@ -97,6 +99,31 @@ TEST(Scheduler, AWorkerServesItsLimitOfRequestsAndLeaves) {
         }
     }
     EXPECT_EQ(workers.size(), 2u);
+}
+
+TEST(Scheduler, AWorkerThatServesAgainIsGivenNothingBeforeItSaysThatItIsReady) {
+    Bench bench(options(1, 0));
+    bench.scheduler.submit(1);
+    bench.scheduler.submit(2);
+    auto worker = bench.assigned().at(0).worker;
+    bench.scheduler.request_ended(worker, std::nullopt);
+    EXPECT_TRUE(bench.assigned().empty());
+    EXPECT_EQ(bench.scheduler.load().capacity, 1u);
+    bench.scheduler.worker_ready(worker);
+    EXPECT_EQ(bench.assigned().at(0).request, 2u);
+}
+
+TEST(Scheduler, AWorkerThatDiesWhileItClearsUpTakesNoRequestWithIt) {
+    Bench bench(options(1, 0));
+    bench.scheduler.submit(1);
+    bench.scheduler.submit(2);
+    auto worker = bench.assigned().at(0).worker;
+    bench.scheduler.request_ended(worker, std::nullopt);
+    bench.scheduler.worker_gone(worker);
+    auto assigned = bench.assigned();
+    ASSERT_EQ(assigned.size(), 1u);
+    EXPECT_EQ(assigned[0].request, 2u);
+    EXPECT_NE(assigned[0].worker, worker);
 }
 
 TEST(Scheduler, TheNextRequestTakesTheSpareBeforeTheOldWorkerIsGone) {
@@ -189,6 +216,7 @@ TEST(Scheduler, AWithdrawnRequestIsNeverAssigned) {
     bench.scheduler.withdraw(2);
     auto first = bench.assigned().at(0);
     bench.scheduler.request_ended(first.worker, std::nullopt);
+    bench.scheduler.worker_ready(first.worker);
     EXPECT_EQ(bench.assigned().at(0).request, 3u);
 }
 
