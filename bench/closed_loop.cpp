@@ -35,7 +35,7 @@ net::ClientRequest make_request(const Exchange& exchange) {
     request.method = exchange.method;
     request.target = exchange.target;
     request.headers = exchange.headers;
-    if (!exchange.body->empty()) request.body.emplace_back(net::SharedBytes(exchange.body));
+    request.body = exchange.body;
     return request;
 }
 

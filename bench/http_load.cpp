@@ -28,7 +28,7 @@ struct Options {
     bool json = false;
 };
 
-Exchange make_exchange(const Options& options) {
+Result<Exchange> make_exchange(const Options& options) {
     if (options.request == "program") return program_exchange();
     if (options.request == "upload") return upload_exchange(options.upload_bytes);
     return health_exchange();
@@ -67,7 +67,7 @@ Result<void> run(const Options& options) {
     TRY_ASSIGN(load.server, net::Url::parse(options.url));
     load.time = milliseconds(options.seconds);
     load.warm_up = milliseconds(options.warm_up_seconds);
-    Exchange exchange = make_exchange(options);
+    TRY_ASSIGN(Exchange exchange, make_exchange(options));
     if (!options.json)
         fmt::print("{:<8} {:>11} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "request", "connections",
                    "requests/s", "MB/s", "p50 ms", "p90 ms", "p99 ms", "max ms");

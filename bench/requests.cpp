@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <span>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -24,18 +24,15 @@ Result<protocol::Response> document(unsigned status, std::string_view body) {
     return protocol::decode_response(body);
 }
 
-// Every part's payload is in `payloads`, in the order of `parts`.
-Exchange post(const std::vector<protocol::OutgoingPart>& parts,
-              const std::vector<std::string_view>& payloads) {
+Exchange post(const std::vector<protocol::OutgoingPart>& parts, std::vector<net::Piece> payloads) {
     protocol::MultipartFrame frame(parts);
-    std::string body;
-    body.reserve(frame.content_length());
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        body.append(frame.head(i)).append(payloads[i]);
-    body += frame.closing();
-    Exchange exchange{"POST", "/execute", {}, nullptr, body.size(), {}};
+    Exchange exchange{"POST", "/execute", {}, {}, frame.content_length(), {}};
     exchange.headers.add("Content-Type", frame.content_type());
-    exchange.body = std::make_shared<const std::string>(std::move(body));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        exchange.body.emplace_back(frame.head(i));
+        exchange.body.push_back(std::move(payloads[i]));
+    }
+    exchange.body.emplace_back(frame.closing());
     return exchange;
 }
 
@@ -46,7 +43,7 @@ protocol::OutgoingPart program_part(std::string_view text) {
 }  // namespace
 
 Exchange health_exchange() {
-    Exchange exchange{"GET", "/health", {}, std::make_shared<const std::string>(), 0, {}};
+    Exchange exchange{"GET", "/health", {}, {}, 0, {}};
     exchange.check = [](unsigned status, std::string_view body) -> Result<void> {
         if (status != 200) return wrong(status, body);
         TRY(protocol::decode_health(body));
@@ -75,7 +72,7 @@ Exchange program_exchange() {
     return exchange;
 }
 
-Exchange upload_exchange(std::uint64_t bytes) {
+Result<Exchange> upload_exchange(std::uint64_t bytes) {
     std::string blob(bytes, '\0');
     std::uint64_t state = 1;
     for (char& byte : blob) {  // noise, so that nothing on the way can make it smaller
@@ -88,9 +85,12 @@ Exchange upload_exchange(std::uint64_t bytes) {
     program.instructions = {protocol::UploadBytes{"upload_0", digest},
                             protocol::UploadBytes{"upload_1", absent}};
     std::string text = protocol::to_text(program);
-    Exchange exchange = post(
-        {program_part(text), {"blob:" + digest.hex(), "application/octet-stream", blob.size()}},
-        {text, blob});
+    TRY_ASSIGN(Fd file, make_memory_file("bench-upload"));
+    TRY(write_all(file, as_bytes(blob)));
+    net::FileRange payload{std::make_shared<const Fd>(std::move(file)), 0, bytes};
+    Exchange exchange =
+        post({program_part(text), {"blob:" + digest.hex(), "application/octet-stream", bytes}},
+             {text, std::move(payload)});
     exchange.payload_bytes = bytes;
     exchange.check = [absent](unsigned status, std::string_view body) -> Result<void> {
         TRY_ASSIGN(protocol::Response response, document(status, body));

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,8 +16,8 @@ struct Exchange {
     std::string method;
     std::string target;
     net::Headers headers;
-    std::shared_ptr<const std::string> body;  // sent without a copy
-    std::uint64_t payload_bytes = 0;          // what MB/s counts
+    net::Pieces body;                 // small text, or files that are sent from the page cache
+    std::uint64_t payload_bytes = 0;  // what MB/s counts
     std::function<Result<void>(unsigned status, std::string_view body)> check;
 };
 
@@ -29,7 +28,8 @@ Exchange health_exchange();
 Exchange program_exchange();
 
 // A program that comes with one blob of `bytes` and names another that no server has: the answer,
-// CACHE_MISS, comes once the blob is received, hashed and cached, and no worker is needed.
-Exchange upload_exchange(std::uint64_t bytes);
+// CACHE_MISS, comes once the blob is received, hashed and cached, and no worker is needed. The blob
+// lies in a memory file and is sent from there, so that sending costs the machine little.
+Result<Exchange> upload_exchange(std::uint64_t bytes);
 
 }  // namespace kcoral::bench
