@@ -151,7 +151,8 @@ TEST_P(Sandbox, BoundsAForkBombWithoutHurtingItsNeighbour) {
     auto forked = lines_of(text, "forked: ");
     ASSERT_EQ(forked.size(), 1U);
     EXPECT_LT(std::stoi(forked[0].substr(8)), 64);
-    EXPECT_GT(std::stoi(forked[0].substr(8)), 40);
+    // ThreadSanitizer gives every process a second thread, which counts too.
+    EXPECT_GT(std::stoi(forked[0].substr(8)), 25);
     EXPECT_THAT(text, HasSubstr("forked a little: 5"));
 }
 
