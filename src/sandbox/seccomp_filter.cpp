@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -116,15 +117,23 @@ class Rules {
     int first_ = 0;
 };
 
+// Without libseccomp's macros, which are C and not C++.
+scmp_arg_cmp masked(unsigned argument, std::uint64_t mask, std::uint64_t value) {
+    return {argument, SCMP_CMP_MASKED_EQ, mask, value};
+}
+
+constexpr std::uint64_t low_half = 0xffffffff;  // all the kernel reads of an int
+
 void deny_families(Rules& rules) {
     int next = 0;
     for (int family : allowed_families) {
         for (; next < family; ++next)
             rules.deny(SCMP_SYS(socket), EPERM,
-                       SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<scmp_datum_t>(next)));
+                       masked(0, low_half, static_cast<std::uint64_t>(next)));
         next = family + 1;
     }
-    rules.deny(SCMP_SYS(socket), EPERM, SCMP_A0(SCMP_CMP_GE, static_cast<scmp_datum_t>(next)));
+    rules.deny(SCMP_SYS(socket), EPERM,
+               scmp_arg_cmp{0, SCMP_CMP_GE, static_cast<std::uint64_t>(next), 0});
 }
 
 }  // namespace
@@ -141,12 +150,12 @@ Result<SeccompFilter> SeccompFilter::compile() {
         if (call != __NR_SCMP_ERROR) rules.deny(call, EPERM);  // an error: no such call here
     }
     for (unsigned long flag : namespace_flags)
-        rules.deny(SCMP_SYS(clone), EPERM, SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
+        rules.deny(SCMP_SYS(clone), EPERM, masked(0, flag, flag));
     rules.deny(SCMP_SYS(clone3), ENOSYS);
     deny_families(rules);
     // Typing into the terminal the server was started from.
     for (unsigned long request : {0x5412UL /* TIOCSTI */, 0x541CUL /* TIOCLINUX */})
-        rules.deny(SCMP_SYS(ioctl), EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffUL, request));
+        rules.deny(SCMP_SYS(ioctl), EPERM, masked(1, low_half, request));
     if (rules.failure() < 0)
         return Failure(system_error("building the seccomp filter", -rules.failure()));
 
