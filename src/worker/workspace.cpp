@@ -2,6 +2,8 @@
 #include "worker/workspace.hpp"
 
 #include "base/remove_tree.hpp"
+#include "sandbox/paths.hpp"
+#include "sandbox/seat_entry.hpp"
 #include "sandbox/workspace_layout.hpp"
 #include "worker/copy_range.hpp"
 #include "worker/descriptors.hpp"
@@ -20,6 +22,8 @@
 
 namespace kcoral::worker {
 namespace {
+
+using sandbox::lies_in;
 
 Failure path_failure(std::string_view path, int error_number) {
     if (error_number == ELOOP || error_number == ENOTDIR)
@@ -213,14 +217,33 @@ bool Workspace::private_folders_are_empty() const {
     });
 }
 
-Result<void> Workspace::clear() const {
+Result<void> Workspace::clear() {
+    if (!mounts_) {
+        TRY_ASSIGN(std::string mountinfo, kcoral::read_file("/proc/self/mountinfo"));
+        mounts_ = sandbox::mounts_below_workspace(mountinfo);
+    }
     // The program may have closed the folder to itself.
     if (::fchmod(directory_.get(), 0700) != 0) return path_failure(path_, errno);
-    TRY_ASSIGN(Fd again, open_component(directory_, "."));
-    TRY_ASSIGN(auto entries, list(std::move(again), "the workspace"));
+    return clear_folder(directory_, path_);
+}
+
+// Goes into a folder only on the way to a mount point: what lies there is not the program's.
+Result<void> Workspace::clear_folder(const Fd& folder, const std::string& path) const {
+    TRY_ASSIGN(Fd again, open_component(folder, "."));
+    TRY_ASSIGN(auto entries, list(std::move(again), path));
     for (const Entry& entry : entries) {
-        if (entry.name == sandbox::private_folder && private_folders_are_empty()) continue;
-        TRY(remove_tree(fmt::format("/proc/self/fd/{}/{}", directory_.get(), entry.name)));
+        std::string inside = join(path, entry.name);
+        auto mounted = [&inside](const std::string& point) { return lies_in(point, inside); };
+        bool is_mount_point = std::ranges::find(*mounts_, inside) != mounts_->end();
+        if (is_mount_point || (&folder == &directory_ && entry.name == sandbox::private_folder &&
+                               private_folders_are_empty()))
+            continue;
+        if (std::ranges::any_of(*mounts_, mounted)) {
+            TRY_ASSIGN(Fd inner, open_component(folder, entry.name));
+            TRY(clear_folder(inner, inside));
+        } else {
+            TRY(remove_tree(fmt::format("/proc/self/fd/{}/{}", folder.get(), entry.name)));
+        }
     }
     return {};
 }

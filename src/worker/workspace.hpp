@@ -11,6 +11,7 @@
 #include "worker/payload.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +43,9 @@ class Workspace {
     };
     Result<Folder> read_folder(std::string_view path, Payload& payload) const;
 
-    // Removes everything inside but the private folders, where nothing is in them.
-    Result<void> clear() const;
+    // Removes everything inside but the private folders, where nothing is in them, and what the
+    // sandbox mounted below the workspace.
+    Result<void> clear();
 
   private:
     Workspace(std::string path, Fd directory)
@@ -51,9 +53,12 @@ class Workspace {
 
     Result<Fd> open_directory(std::string_view path) const;
     bool private_folders_are_empty() const;
+    Result<void> clear_folder(const Fd& folder, const std::string& path) const;
 
     std::string path_;
     Fd directory_;
+    // Absolute paths of mount points below, which stay as they are; known once it was cleared.
+    std::optional<std::vector<std::string>> mounts_;
 };
 
 }  // namespace kcoral::worker
