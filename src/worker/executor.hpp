@@ -1,8 +1,11 @@
 // Executor: runs one program, instruction by instruction, and reports each step as it happens.
 //
 // Uploaded code may do anything to the interpreter around it, exit the process included; what the
-// executor itself needs of Python it asks for defensively. A process that uploaded code forked off
-// and let come back here is ended: only the worker speaks. Needs the GIL.
+// executor itself needs of Python it asks for defensively. Kinds of failure that the contract
+// leaves open: an upload that cannot be written into the workspace is `runtime`; a file or folder
+// that cannot be returned, whatever the reason, is `serialization`; passing the limit of results is
+// `response_too_large`. A process that uploaded code forked off and let come back here is ended:
+// only the worker speaks. Needs the GIL.
 #pragma once
 
 #include "protocol/program.hpp"

@@ -54,12 +54,15 @@ class Worker {
     Result<bool> run(Execute request) {
         if (request.reusable && !process_) TRY(take_baseline());
         Finished finished;
-        {
-            Executor executor(channel_, workspace_, request);
-            TRY_ASSIGN(finished.error, executor.run());
-            end_helpers();
-            end_leftovers(request, executor.last_instruction(), finished);
-        }
+        auto executor = std::make_unique<Executor>(channel_, workspace_, request);
+        TRY_ASSIGN(finished.error, executor->run());
+        end_helpers();
+        end_leftovers(request, executor->last_instruction(), finished);
+        // The last program's objects end with the process: nobody waits for their finalisers.
+        if (request.reusable)
+            executor.reset();
+        else
+            static_cast<void>(executor.release());
         if (request.reusable && finished.retire.empty()) restore(finished);
         flush();
         TRY(send(channel_, FromWorker(finished)));
