@@ -192,7 +192,10 @@ def test_a_python_that_is_not_there_is_named() -> None:
 def test_a_python_without_the_extension_is_named_with_what_to_do(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     python = str(tmp_path / "bare" / "bin" / "python")
-    done = kcoral("server", "--device", "cpu", "--port", "0", "--python", python)
+    done = kcoral(
+        *("server", "--device", "cpu", "--port", "0", "--python", python),
+        environment={"PYTHONPATH": ""},  # it could lead to the extension
+    )
     assert done.returncode == 1
     assert python in done.stderr
     assert "pip install kcoral" in done.stderr
