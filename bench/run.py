@@ -1,7 +1,9 @@
 """Measures servers and the floors under them in one run, and prints the ratios that count.
 
 Absolute numbers differ between machines and with what else runs there; the ratios should not. The
-floors of fresh workers are measured right before and right after the servers they are held against.
+floors of fresh workers are measured before and after the servers they are held against. A server
+keeps more workers in the making than it has seats, so the floor it is held against is the best that
+bare seats reach however many are in flight.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ class Plan:
     seconds: float
     connections: str
     seats: tuple[int, ...]
+    in_flight: str
 
 
-FULL = Plan(seconds=2.0, connections="1,8,64", seats=(1, 2, 8))
-QUICK = Plan(seconds=0.7, connections="1,8", seats=(2,))
+FULL = Plan(seconds=2.0, connections="1,8,64", seats=(1, 2, 8), in_flight="1,2,4,8")
+QUICK = Plan(seconds=0.7, connections="1,8", seats=(2,), in_flight="2,4")
 
 
 @dataclass
@@ -105,18 +108,21 @@ class Bench:
         )
         return self.note("upload floors", floors)
 
-    def fork_floors(self, concurrency: int) -> Row:
+    def fork_floors(self) -> float:
+        """The most seats a second that any number of them in flight reaches."""
         command = [str(self.programs / "bench_floors"), "forks", "--python", str(self.python)]
-        command += ["--concurrency", str(concurrency), "--seconds", str(self.plan.seconds / 2)]
+        command += ["--concurrency", self.plan.in_flight, "--seconds", str(self.plan.seconds / 2)]
         if self.sandbox == "none":
             command.append("--no-sandbox")
-        [floors] = self.run(*command)
-        print(
-            f"floors: {concurrency} at a time: {floors['plain_forks']:.1f} plain forks/s, "
-            f"{floors['seats']:.1f} seats/s",
-            flush=True,
-        )
-        return self.note("fork floors", floors)
+        rows = self.run(*command)
+        for row in rows:
+            self.note("fork floors", row)
+            print(
+                f"floors: {row['concurrency']:>2} at a time: "
+                f"{row['plain_forks']:8.1f} plain forks/s {row['seats']:8.1f} seats/s",
+                flush=True,
+            )
+        return max(row["seats"] for row in rows)
 
     def reused_workers(self) -> list[Ratio]:
         floors = self.upload_floors()
@@ -134,15 +140,17 @@ class Bench:
             ),
         ]
 
-    def fresh_workers(self, seats: int) -> list[Ratio]:
-        before = self.fork_floors(seats)
-        with self.server(workers=seats, requests_per_worker=1) as server:
-            what = f"fresh workers, {seats} seats"
-            rows = self.load(what, server.url, "program", self.plan.connections)
-        after = self.fork_floors(seats)
-        best = max(row["requests_per_second"] for row in rows)
-        floor = (before["seats"] + after["seats"]) / 2
-        return [Ratio(f"fresh programs/s / bare seats/s, {seats} seats", best / floor, 0.9)]
+    def fresh_workers(self) -> list[Ratio]:
+        before = self.fork_floors()
+        best = 0.0
+        for seats in self.plan.seats:
+            with self.server(workers=seats, requests_per_worker=1) as server:
+                what = f"fresh workers, {seats} seats"
+                rows = self.load(what, server.url, "program", self.plan.connections)
+            best = max(best, *(row["requests_per_second"] for row in rows))
+        after = self.fork_floors()
+        floor = (before + after) / 2
+        return [Ratio("programs/s on fresh workers / bare seats/s", best / floor, 0.9)]
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -163,9 +171,7 @@ def main() -> None:
     bench = Bench(arguments, QUICK if arguments.quick else FULL)
     busy = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {busy:.1f} before the start, sandbox {bench.sandbox}")
-    ratios = bench.reused_workers()
-    for seats in bench.plan.seats:
-        ratios += bench.fresh_workers(seats)
+    ratios = bench.reused_workers() + bench.fresh_workers()
     print()
     for ratio in ratios:
         print(ratio.line())
