@@ -64,7 +64,7 @@ step demo "$python" examples/demo.py
     echo
     echo "The demo's output:"
     echo
-    sed 's/^/    /' "$log/demo.txt"
+    sed -E 's/^/    /; s#(python=|    )/[^ ]*/([^/ ]+)#\1\2#' "$log/demo.txt"
 } >"$report"
 echo "report: $report"
 exit $failed
