@@ -128,8 +128,8 @@ Result<ServerOptions> resolve_device(ServerOptions options) {
     }
     if (options.device == Device::gpu)
         return failure(ErrorCode::unavailable,
-                       "no usable NVIDIA GPU was found on this machine; start with --device cpu to "
-                       "serve without one");
+                       "no usable NVIDIA GPU: this version serves CPUs only; start with --device "
+                       "cpu, or --device auto for tensors in host memory");
     return options;
 }
 
