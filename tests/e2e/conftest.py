@@ -45,6 +45,8 @@ def _factory(make_directory: Callable[[], object]) -> Iterator[StartServer]:
     started: list[Server] = []
 
     def start(*options: str, **keywords: object) -> Server:
+        if "--preload" not in options:
+            options = ("--preload", "json", *options)  # starts faster than with NumPy
         server = Server(*options, directory=make_directory(), **keywords)  # type: ignore[arg-type]
         started.append(server)
         return server

@@ -187,7 +187,12 @@ class Server:
 
     def files(self, name: str) -> list[Path]:
         """The files of this name in the workspaces of all its workers."""
-        return list(self.workspaces.glob(f"server-*/**/{name}"))
+        # os.walk passes over folders that vanish meanwhile.
+        return [
+            Path(folder) / name
+            for folder, folders, files in os.walk(self.workspaces)
+            if name in folders or name in files
+        ]
 
     # ---- Its end
 

@@ -97,9 +97,8 @@ def test_a_connection_serves_many_requests(server: Server) -> None:
 # ---- /health
 
 
-def test_health_has_exactly_its_keys(start_server: StartServer) -> None:
-    started = start_server("--num-workers", "2")
-    reply = request(started, "GET", "/health")
+def test_health_has_exactly_its_keys(server: Server) -> None:
+    reply = request(server, "GET", "/health")
     assert reply.status == 200
     assert reply.header("Content-Type") == JSON_TYPE
     health = reply.document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import struct
 import time
@@ -224,3 +225,30 @@ def test_an_abandoned_request_finishes_where_that_is_wanted(start_server: StartS
     started.wait_for_load(in_progress=0)
     # The worker was not killed: it serves still.
     assert execute(started, call(source)).results()["out"] == before
+
+
+# ---- Many at once
+
+
+def test_many_clients_at_once_each_get_their_own_answer(server: Server) -> None:
+    source = """
+        import hashlib
+        def main(i):
+            print(i)
+            return [i, hashlib.sha256(b'%d' % i).digest()]
+    """
+    pending = [PendingRequest(server, call(source, i)) for i in range(40)]
+    for i, request in enumerate(pending):
+        reply = request.reply()
+        assert reply.results() == {"out": [i, hashlib.sha256(b"%d" % i).digest()]}
+        assert reply.execution()["stdout"] == f"{i}\n"
+
+
+MINE = "0b8ff8c2-2ba6-4f6a-9f0a-6f2d9c1c6b1e"
+
+
+def test_late_refusals_carry_the_clients_request_id_too(impatient: Server) -> None:
+    headers = [("X-Request-ID", MINE)]
+    reply = execute(impatient, call(FOREVER), headers=headers)
+    reply.error(504, "timeout")
+    assert reply.header("X-Request-ID") == MINE

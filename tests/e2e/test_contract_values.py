@@ -218,11 +218,11 @@ def test_handles_of_every_upload_are_values_too(server: Server) -> None:
     assert execute(server, instructions).results() == {"out": [1]}
 
 
-def test_a_million_values_in_one_result(server: Server) -> None:
-    reply = execute(server, call("def main(): return list(range(1_000_000))"))
+def test_very_many_values_in_one_result(server: Server) -> None:
+    reply = execute(server, call("def main(): return list(range(200_000))"))
     document = json.loads(reply.body)
     values = document["results"]["out"]["value"]
-    assert len(values) == 1_000_000 and values[-1] == scalar("integer", 999_999)
+    assert len(values) == 200_000 and values[-1] == scalar("integer", 199_999)
 
 
 # ---- What cannot be returned
