@@ -53,6 +53,19 @@ bool in_a_child(const std::function<bool()>& body) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+struct SmallDisk {
+    const std::string path;
+    const bool mounted;
+    explicit SmallDisk(std::string where)
+        : path(std::move(where)),
+          mounted(::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=1m") == 0) {}
+    ~SmallDisk() {
+        if (mounted) ::umount2(path.c_str(), MNT_DETACH);
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+};
+
 TEST(DiskFaults, AReadOnlyFolderStillGivesItsFilesAndTakesNone) {
     CacheFolder folder;
     auto there = make_blob(1000, 1);
@@ -111,19 +124,16 @@ TEST(DiskFaults, AFileTooLargeForTheProcessIsNotKept) {
 TEST(DiskFaults, AFullDiskIsAMissAndLeavesNothing) {
     CacheFolder folder;
     fs::create_directories(folder.path);
-    if (::mount("tmpfs", folder.path.c_str(), "tmpfs", 0, "size=1m") != 0)
-        GTEST_SKIP() << "a small file system needs the right to mount one";
-    {
-        DiskStore store(options(folder, 100 << 20));
-        auto fits = make_blob(500'000, 1);
-        EXPECT_TRUE(store.store(*fits));
-        EXPECT_FALSE(store.store(*make_blob(900'000, 2)));
-        EXPECT_EQ(folder.temporaries(), 0u);
-        EXPECT_TRUE(intact(store, fits));
-        EXPECT_EQ(std::stoull(folder.usage()), 500'000u);
-        EXPECT_TRUE(store.store(*make_blob(300'000, 3)));
-    }
-    EXPECT_EQ(::umount(folder.path.c_str()), 0);
+    SmallDisk disk(folder.path.string());
+    if (!disk.mounted) GTEST_SKIP() << "a small file system needs the right to mount one";
+    DiskStore store(options(folder, 100 << 20));
+    auto fits = make_blob(500'000, 1);
+    EXPECT_TRUE(store.store(*fits));
+    EXPECT_FALSE(store.store(*make_blob(900'000, 2)));
+    EXPECT_EQ(folder.temporaries(), 0u);
+    EXPECT_TRUE(intact(store, fits));
+    EXPECT_EQ(std::stoull(folder.usage()), 500'000u);
+    EXPECT_TRUE(store.store(*make_blob(300'000, 3)));
 }
 
 TEST(DiskFaults, EachKindIsLoggedOnce) {
