@@ -20,6 +20,13 @@
 #include <string>
 #include <vector>
 
+// Of the process that loads us.
+extern "C" {
+void PyOS_BeforeFork();
+void PyOS_AfterFork_Parent();
+void PyOS_AfterFork_Child();
+}
+
 namespace kcoral::bench {
 namespace {
 
@@ -53,8 +60,13 @@ Result<double> rate_of(int concurrency, double seconds, const StartChild& start)
 }
 
 Result<pid_t> fork_plainly(int) {
+    PyOS_BeforeFork();
     pid_t child = ::fork();
-    if (child == 0) ::_exit(0);
+    if (child == 0) {
+        PyOS_AfterFork_Child();
+        ::_exit(0);
+    }
+    PyOS_AfterFork_Parent();
     if (child < 0) return errno_failure("forking");
     return child;
 }
@@ -81,7 +93,12 @@ class Seats {
         spec.standard_output = &output_;
         spec.standard_error = &output_;
         spec.exit_pipe = &exit_pipe_.second;
-        TRY_ASSIGN(sandbox::Seat seat, launcher_.launch(spec, [] { return 0; }));
+        spec.hooks = {&PyOS_BeforeFork, &PyOS_AfterFork_Parent};
+        auto worker = [] {
+            PyOS_AfterFork_Child();
+            return 0;
+        };
+        TRY_ASSIGN(sandbox::Seat seat, launcher_.launch(spec, worker));
         return seat.init_pid;
     }
 

@@ -7,9 +7,10 @@ extern "C" {
 
 // Keeps `concurrency` children in flight for `seconds`, each of which ends at once, and returns how
 // many ended a second; negative after an error, which is on standard error. The calling process
-// must have one thread.
+// must have one thread and hold the GIL (ctypes.PyDLL): Python's own work around a fork, without
+// which the child could not run a line, is part of the floor.
 
-// One fork, nothing else.
+// One fork, as os.fork() makes it.
 double bench_plain_forks(int concurrency, double seconds);
 
 // Whole seats as the zygote launches them: init, its namespaces and mounts, the worker.

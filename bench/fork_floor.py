@@ -16,7 +16,7 @@ def main() -> None:
     for name in _worker.requested_preloads(None):
         _worker.preload(name, {})
     _worker.become_blank()
-    library = ctypes.CDLL(path)
+    library = ctypes.PyDLL(path)
     library.bench_plain_forks.restype = library.bench_seats.restype = ctypes.c_double
     length = ctypes.c_double(float(seconds))
     folder = workspaces.encode()
