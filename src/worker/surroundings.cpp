@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace kcoral::worker {
@@ -26,7 +27,11 @@ Result<void> settle_in(const Workspace& workspace) {
     nb::object environment = nb::module_::import_("os").attr("environ");
     for (const std::string& variable : sandbox::workspace_variables(workspace.path())) {
         std::size_t equals = variable.find('=');
-        environment[make_str(variable.substr(0, equals))] = make_str(variable.substr(equals + 1));
+        std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);
+        // In the sandbox all are set already: what is not written is not copied after the fork.
+        const char* now = std::getenv(name.c_str());
+        if (now && now == value) continue;
+        environment[make_str(name)] = make_str(value);
     }
     return {};
 }
