@@ -104,6 +104,7 @@ class Bench:
         [floors] = self.run(*command, "--seconds", str(self.plan.seconds / 2))
         print(
             f"floors: cat through a socket {floors['socket_megabytes_per_second']:.0f} MB/s, "
+            f"fresh memory {floors['memory_megabytes_per_second']:.0f} MB/s, "
             f"SHA-256 on one core {floors['sha256_megabytes_per_second']:.0f} MB/s"
         )
         return self.note("upload floors", floors)

@@ -1,7 +1,6 @@
 // A writer and a reader with blocking system calls.
 #include "socket_floor.hpp"
 
-#include "base/clock.hpp"
 #include "base/fd.hpp"
 
 #include <arpa/inet.h>
@@ -9,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -37,26 +35,18 @@ Result<FdPair> connect_over_loopback() {
 
 }  // namespace
 
-Result<double> best_socket_speed(std::uint64_t bytes, double seconds) {
-    std::vector<std::byte> data(bytes, std::byte{7});
+Result<void> send_through_socket(ByteView data) {
+    TRY_ASSIGN(FdPair ends, connect_over_loopback());
+    std::jthread writer([&] {
+        [[maybe_unused]] auto written = write_all(ends.first, data);
+        ends.first.reset();
+    });
     std::vector<std::byte> buffer(read_size);
-    double best = 0;
-    auto end = std::chrono::steady_clock::now() + from_seconds(seconds);
-    do {
-        TRY_ASSIGN(FdPair ends, connect_over_loopback());
-        auto begin = std::chrono::steady_clock::now();
-        std::jthread writer([&] {
-            [[maybe_unused]] auto written = write_all(ends.first, data);
-            ends.first.reset();
-        });
-        std::uint64_t received = 0;
-        for (ssize_t count; (count = ::read(ends.second.get(), buffer.data(), read_size)) > 0;)
-            received += static_cast<std::uint64_t>(count);
-        std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-        if (received != bytes) return failure(ErrorCode::closed, "the connection broke");
-        best = std::max(best, static_cast<double>(bytes) / taken.count() / 1e6);
-    } while (std::chrono::steady_clock::now() < end);
-    return best;
+    std::size_t received = 0;
+    for (ssize_t count; (count = ::read(ends.second.get(), buffer.data(), read_size)) > 0;)
+        received += static_cast<std::size_t>(count);
+    if (received != data.size()) return failure(ErrorCode::closed, "the connection broke");
+    return {};
 }
 
 }  // namespace kcoral::bench

@@ -1,14 +1,13 @@
-// best_socket_speed: a plain `cat` through a TCP connection of the loopback interface.
+// send_through_socket: a plain `cat` through a TCP connection of the loopback interface.
 #pragma once
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
-
-#include <cstdint>
 
 namespace kcoral::bench {
 
-// MB/s (10^6 bytes) of the fastest of the transfers of `bytes` that fit in `seconds`: one thread
-// writes, the other reads and drops, as a server that does nothing with a body would.
-Result<double> best_socket_speed(std::uint64_t bytes, double seconds);
+// One thread writes, the other reads and drops, as a server that does nothing with a body would.
+// Returns when all has been read.
+Result<void> send_through_socket(ByteView data);
 
 }  // namespace kcoral::bench
