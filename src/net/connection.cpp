@@ -13,7 +13,8 @@ namespace kcoral::net {
 
 namespace asio = boost::asio;
 
-Connection::Connection(asio::any_io_executor loop, Fd socket, std::unique_ptr<Transport> transport)
+Connection::Connection(const asio::any_io_executor& loop, Fd socket,
+                       std::unique_ptr<Transport> transport)
     : socket_(loop, socket.release()), transport_(std::move(transport)), deadline_(loop, [this] {
           timed_out_ = true;
           socket_.cancel();

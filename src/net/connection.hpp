@@ -26,7 +26,8 @@ namespace kcoral::net {
 class Connection {
   public:
     // Takes a non-blocking socket; `transport` works on it.
-    Connection(boost::asio::any_io_executor loop, Fd socket, std::unique_ptr<Transport> transport);
+    Connection(const boost::asio::any_io_executor& loop, Fd socket,
+               std::unique_ptr<Transport> transport);
 
     int descriptor() { return socket_.native_handle(); }
     InputBuffer& input() { return input_; }

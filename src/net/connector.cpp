@@ -32,9 +32,10 @@ struct Lookup {
     std::vector<Peer> found;
 };
 
-void start(std::shared_ptr<Lookup> lookup, const Url& url) {
+void start(const std::shared_ptr<Lookup>& lookup, const Url& url) {
     lookup->resolver.async_resolve(
-        url.host, "", [lookup, port = url.port](boost::system::error_code error, auto results) {
+        url.host, "",
+        [lookup, port = url.port](boost::system::error_code error, const auto& results) {
             lookup->finished = true;
             lookup->error = error;
             for (const auto& entry : results) {

@@ -8,7 +8,7 @@
 namespace kcoral::net {
 
 struct Deadline::State : std::enable_shared_from_this<State> {
-    State(boost::asio::any_io_executor loop, std::function<void()> passed)
+    State(const boost::asio::any_io_executor& loop, std::function<void()> passed)
         : timer(loop), passed(std::move(passed)) {}
 
     boost::asio::steady_timer timer;
@@ -33,8 +33,8 @@ struct Deadline::State : std::enable_shared_from_this<State> {
     }
 };
 
-Deadline::Deadline(boost::asio::any_io_executor loop, std::function<void()> passed)
-    : state_(std::make_shared<State>(std::move(loop), std::move(passed))) {}
+Deadline::Deadline(const boost::asio::any_io_executor& loop, std::function<void()> passed)
+    : state_(std::make_shared<State>(loop, std::move(passed))) {}
 
 Deadline::~Deadline() {
     stop();

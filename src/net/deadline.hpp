@@ -15,7 +15,7 @@ namespace kcoral::net {
 
 class Deadline {
   public:
-    Deadline(boost::asio::any_io_executor loop, std::function<void()> passed);
+    Deadline(const boost::asio::any_io_executor& loop, std::function<void()> passed);
     ~Deadline();  // no call back after this
     Deadline(const Deadline&) = delete;
 

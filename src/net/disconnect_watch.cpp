@@ -17,7 +17,8 @@
 namespace kcoral::net {
 
 struct DisconnectWatch::State : std::enable_shared_from_this<State> {
-    State(boost::asio::any_io_executor loop, Fd poll_set) : poll_set(loop, poll_set.release()) {}
+    State(const boost::asio::any_io_executor& loop, Fd poll_set)
+        : poll_set(loop, poll_set.release()) {}
 
     boost::asio::posix::stream_descriptor poll_set;
     std::unordered_map<int, Registration*> registrations;  // by socket
@@ -73,10 +74,10 @@ void DisconnectWatch::Registration::fire() {
     if (auto callback = std::exchange(callback_, nullptr)) callback();
 }
 
-Result<DisconnectWatch> DisconnectWatch::create(boost::asio::any_io_executor loop) {
+Result<DisconnectWatch> DisconnectWatch::create(const boost::asio::any_io_executor& loop) {
     Fd poll_set(::epoll_create1(EPOLL_CLOEXEC));
     if (!poll_set) return errno_failure("making a poll set");
-    return DisconnectWatch(std::make_shared<State>(std::move(loop), std::move(poll_set)));
+    return DisconnectWatch(std::make_shared<State>(loop, std::move(poll_set)));
 }
 
 DisconnectWatch::~DisconnectWatch() {

@@ -35,7 +35,7 @@ class DisconnectWatch {
         std::function<void()> callback_;
     };
 
-    static Result<DisconnectWatch> create(boost::asio::any_io_executor loop);
+    static Result<DisconnectWatch> create(const boost::asio::any_io_executor& loop);
     ~DisconnectWatch();
     DisconnectWatch(DisconnectWatch&&) noexcept = default;
 

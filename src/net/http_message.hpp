@@ -64,7 +64,7 @@ struct SharedBytes {
 
     SharedBytes(std::shared_ptr<const void> owner, ByteView bytes)
         : owner(std::move(owner)), bytes(bytes) {}
-    explicit SharedBytes(std::shared_ptr<const std::string> text)
+    explicit SharedBytes(const std::shared_ptr<const std::string>& text)
         : owner(text), bytes(as_bytes(*text)) {}
 };
 

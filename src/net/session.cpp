@@ -50,7 +50,7 @@ void Session::start(std::shared_ptr<ServerCore> core, Fd socket, Peer peer, Admi
         core->tls ? core->tls->accept(socket.get()) : make_plain_transport(socket.get());
     std::shared_ptr<Session> session(new Session(std::move(core), std::move(socket),
                                                  std::move(transport), std::move(peer), admission));
-    auto ended = [session](std::exception_ptr error) {
+    auto ended = [session](const std::exception_ptr& error) {
         try {
             if (error) std::rethrow_exception(error);
         } catch (const boost::system::system_error& cut_off) {

@@ -34,7 +34,7 @@ bool RawClient::try_send(std::string_view bytes) {
         ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (count > 0)
             bytes.remove_prefix(static_cast<std::size_t>(count));
-        else if (errno == EAGAIN)
+        else if (count < 0 && errno == EAGAIN)
             wait_for(POLLOUT);
         else
             return false;
